@@ -38,7 +38,7 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal | undef
       },
       (error: unknown) => {
         signal.removeEventListener('abort', onAbort);
-        reject(error);
+        reject(error instanceof Error ? error : new Error(String(error)));
       },
     );
   });
