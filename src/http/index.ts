@@ -1,0 +1,13 @@
+/** The http room: what the floors above import. Not a public subpath. */
+export type {
+  BearerToken,
+  DownloadOptions,
+  DownloadProgress,
+  DownloadResult,
+  DownloadTarget,
+  HttpClient,
+  HttpClientOptions,
+  HttpResponse,
+  ReadOptions,
+  RequestOptions,
+} from './types.ts';

@@ -1,0 +1,113 @@
+/** What the http room takes and gives. Types only. */
+
+/** Options of one client. Times are in milliseconds. */
+export interface HttpClientOptions {
+  /** Default `rwx-cache`. */
+  readonly userAgent?: string | undefined;
+  /** Limit for name resolution, TCP and TLS together. Default 10,000. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Limit from the request to the answer's headers; waiting for a free connection is not counted. Default 30,000. */
+  readonly headersTimeoutMs?: number | undefined;
+  /** Longest silence within a body. Default 30,000. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** Limit for a whole call with its redirects, retries and waits. None by default. */
+  readonly totalTimeoutMs?: number | undefined;
+  /** Further attempts after the first one. Default 3. */
+  readonly retries?: number | undefined;
+  /** Upper end of the first random wait; doubled for each further one, never above 10,000. Default 500. */
+  readonly backoffMs?: number | undefined;
+  /** The most that a `Retry-After` is obeyed for. Default 60,000. */
+  readonly maxRetryAfterMs?: number | undefined;
+  /** Connections to one origin; further requests wait for a free one. Default 8. */
+  readonly connectionsPerOrigin?: number | undefined;
+  /** PEM certificates to trust beside Node's own. */
+  readonly ca?: string | Buffer | readonly (string | Buffer)[] | undefined;
+}
+
+/** A token and the origins that may see it. */
+export interface BearerToken {
+  /** The token itself; it never appears in an error or a log line. */
+  readonly token: string;
+  /** Origins as `URL.origin` writes them, for example `https://registry.example.com` or `http://127.0.0.1:8080`. */
+  readonly origins: readonly string[];
+}
+
+/** Options of one request. */
+export interface RequestOptions {
+  /** Value of the `accept` header, sent to every origin of a redirect chain. */
+  readonly accept?: string | undefined;
+  /** Further headers. They go to the first URL's origin only, and never over plain http except to loopback. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as `Authorization: Bearer` to its origins only, never over plain http except to loopback, never with a URL that is signed itself. */
+  readonly bearer?: BearerToken | undefined;
+  /** Statuses that are an answer; every other one is an `HttpStatusError`. Default `[200]`. */
+  readonly acceptStatus?: readonly number[] | undefined;
+  /** Where plain http is read. Default `'always'`; a redirect from https to http is refused whatever stands here. */
+  readonly allowHttp?: 'loopback' | 'always' | undefined;
+  /** Ends the call at once, with the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of a request whose answer is held in memory. */
+export interface ReadOptions extends RequestOptions {
+  /** The largest body that is taken, in bytes. Default 1 MiB. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** How far a download is. `receivedBytes` starts at 0 again when an attempt failed and the next one begins. */
+export interface DownloadProgress {
+  /** Bytes that arrived in this attempt. */
+  readonly receivedBytes: number;
+  /** Bytes to come in all, where that is known. */
+  readonly totalBytes?: number | undefined;
+}
+
+/** Options of a download. */
+export interface DownloadOptions extends RequestOptions {
+  /** The exact size in bytes, where it is known: the only way to notice that a body without a length was cut. */
+  readonly expectedBytes?: number | undefined;
+  /** The largest body that is taken, in bytes. No limit by default. */
+  readonly maxBytes?: number | undefined;
+  /** Called as bytes arrive, for every mebibyte or so, and at the end. */
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
+}
+
+/** Where a download goes. */
+export interface DownloadTarget {
+  /** A file that does not exist yet. It is created by the download; after a failure it may be there, closed, and the caller removes it. */
+  readonly path: string;
+}
+
+/** An answer. */
+export interface HttpResponse {
+  /** One of `acceptStatus`. */
+  readonly status: number;
+  /** The URL that answered, after redirects; it may hold secrets (signed URLs), `redactUrl` before it is shown. */
+  readonly url: string;
+  /** By lower-case name; a header that came more than once is joined with `', '`. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A finished download. */
+export interface DownloadResult {
+  /** The URL that answered, after redirects; it may hold secrets (signed URLs), `redactUrl` before it is shown. */
+  readonly finalUrl: string;
+  /** The size in bytes. */
+  readonly bytes: number;
+  /** SHA-256 of the bytes, in lower-case hex, taken while they arrived. */
+  readonly sha256: string;
+  /** The `content-type` header, where there was one. */
+  readonly contentType?: string | undefined;
+}
+
+/** A client: connections are shared by all its calls, which may run at once. */
+export interface HttpClient {
+  /** Reads a text (UTF-8) into memory. */
+  getText(url: string | URL, options?: ReadOptions): Promise<HttpResponse & { readonly text: string }>;
+  /** Reads bytes into memory. */
+  getBytes(url: string | URL, options?: ReadOptions): Promise<HttpResponse & { readonly bytes: Uint8Array }>;
+  /** Streams a body into a new file, and hashes it on the way. */
+  download(url: string | URL, target: DownloadTarget, options?: DownloadOptions): Promise<DownloadResult>;
+  /** Ends all calls that still run (they reject with a `NetworkError`) and closes all connections. Idempotent. */
+  close(): Promise<void>;
+}
