@@ -1,0 +1,205 @@
+/**
+ * The provider registry protocol v1: requests, statuses, limits, and who sees a token. What the answers hold is read in
+ * the files beside this one; nothing here verifies a package or writes anything but the zip that it is told to.
+ */
+import { redactUrl } from '../diagnostics.ts';
+import { PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, UnauthorizedError } from '../errors.ts';
+import { createHttpClient, type DownloadProgress, type DownloadResult, type HttpClient, type HttpClientOptions } from '../http/index.ts';
+import { normalizeHostname, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
+import { credentialSource, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
+import { createDiscovery, discoveryUrl, type Discovery, type ServicesByHost } from './discovery.ts';
+import type { HostServices } from './host-services.ts';
+import { parseJson, type JsonValue } from './json-guards.ts';
+import { parsePackageMetadata, parseProtocols, type PackageMetadata } from './package-metadata.ts';
+import { DEFAULT_CLIENT_VERSION, registryUserAgent } from './user-agent.ts';
+import { closestUsable, parseVersionList, type VersionList } from './version-list.ts';
+
+/** Options of a {@link RegistryClient}. */
+export interface RegistryClientOptions {
+  /**
+   * Services by host, in any spelling of it: such a host is never discovered. A relative URL counts from the host's
+   * default discovery URL, plain http is taken, and an empty object says that the host has no services.
+   */
+  readonly hosts?: ServicesByHost | undefined;
+  /** Tokens by host, in any spelling of it. `TF_TOKEN_*` beats them. */
+  readonly credentials?: CredentialsByHost | undefined;
+  /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from, once. Default `process.env`. */
+  readonly environment?: Environment | undefined;
+  /** Time limits, retries, certificates. */
+  readonly http?: HttpClientOptions | undefined;
+  /** Sent as `X-Terraform-Version`. Default: the OpenTofu release that this library follows. */
+  readonly clientVersion?: string | undefined;
+}
+
+/** Options of every call. */
+export interface RegistryCallOptions {
+  /** Ends this call at once, with the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of a download. */
+export interface PackageDownloadOptions extends RegistryCallOptions {
+  /** Called as bytes arrive. */
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
+}
+
+/** The checksums document of a version, as it came: not verified. */
+export interface ChecksumsDocument {
+  /** The SHA256SUMS document. */
+  readonly sums: Uint8Array;
+  /** Its detached signature; `undefined` when the registry names none, or nothing is there (404). */
+  readonly signature: Uint8Array | undefined;
+}
+
+const SERVICE = 'providers.v1';
+
+// The largest list of versions of a public registry is far below 1 MiB; the reference has no limit at all.
+const MAX_JSON_BYTES = 16 * 1024 * 1024;
+const MAX_SUMS_BYTES = 4 * 1024 * 1024;
+const MAX_SIGNATURE_BYTES = 1024 * 1024;
+
+/**
+ * Asks provider registries. One client shares its connections and the discovered services among all its calls, which
+ * may run at once; only discovery is remembered, and only what succeeded.
+ *
+ * A host's token goes to the origin of its discovery document and to the origin of its service's base URL, and nowhere
+ * else: not to where a redirect leads, and not to the zip, the checksums or the signature, which the reference clients
+ * fetch without it, too.
+ *
+ * All requests are retried by the same rules (408, 429, 5xx, connections that fail or fall silent). Beside the errors
+ * that its methods name, each may reject with `HttpStatusError`, `NetworkError`, `RedirectError`, or
+ * `ResponseTooLargeError`.
+ */
+export class RegistryClient implements AsyncDisposable {
+  readonly #http: HttpClient;
+  readonly #credentials: CredentialSource;
+  readonly #discovery: Discovery;
+  readonly #clientVersion: string;
+
+  /**
+   * @throws InvalidHostnameError - a key of `hosts` or `credentials` is no host name
+   */
+  constructor(options: RegistryClientOptions = {}) {
+    const environment = options.environment ?? process.env;
+    this.#credentials = credentialSource(options.credentials ?? {}, environment);
+    this.#http = createHttpClient({ ...options.http, userAgent: options.http?.userAgent ?? registryUserAgent(environment) });
+    this.#discovery = createDiscovery(this.#http, this.#credentials, options.hosts ?? {});
+    this.#clientVersion = options.clientVersion ?? DEFAULT_CLIENT_VERSION;
+  }
+
+  /**
+   * The services of a host. A host that answers 404 has none. Calls that come together make one request.
+   * @param host - in any spelling, with a port where it is not 443
+   * @throws InvalidHostnameError - it is no host name
+   * @throws DiscoveryError - it could not be asked, or its answer is malformed
+   */
+  async discover(host: string, options: RegistryCallOptions = {}): Promise<HostServices> {
+    return this.#discovery(host, options.signal);
+  }
+
+  /**
+   * All versions of a provider.
+   * @throws DiscoveryError, ServiceNotProvidedError - the host is no provider registry, or cannot be asked
+   * @throws ProviderNotFoundError - it does not know the provider (404)
+   * @throws UnauthorizedError - it wants a token, or another one (401, 403)
+   * @throws RegistryResponseError - the answer is malformed
+   */
+  async versions(address: ProviderAddress, options: RegistryCallOptions = {}): Promise<VersionList> {
+    const { document } = await this.#ask(address, ['versions'], options.signal, (cause) => new ProviderNotFoundError(String(address), cause));
+    return parseVersionList(document);
+  }
+
+  /**
+   * Where one package is and what it must be. Not verified: the checksums and their signature do that.
+   * @throws DiscoveryError, ServiceNotProvidedError - the host is no provider registry, or cannot be asked
+   * @throws PlatformNotSupportedError - it has no such package (404: the version or the platform is missing)
+   * @throws ProtocolNotSupportedError - the package speaks no plugin protocol of the clients; it names the newest version that does
+   * @throws UnauthorizedError - it wants a token, or another one (401, 403)
+   * @throws RegistryResponseError - the answer is malformed, or not about the package asked for
+   */
+  async package(address: ProviderAddress, version: Version, platform: Platform, options: RegistryCallOptions = {}): Promise<PackageMetadata> {
+    const { document, url } = await this.#ask(
+      address,
+      [String(version), 'download', platform.os, platform.arch],
+      options.signal,
+      (cause) => new PlatformNotSupportedError(String(address), String(version), String(platform), cause),
+    );
+    const { protocols, supported } = parseProtocols(document);
+    if (!supported) {
+      const closest = closestUsable(await this.versions(address, options));
+      throw new ProtocolNotSupportedError({ address: String(address), version: String(version), protocols, closest: closest === undefined ? undefined : String(closest) });
+    }
+    return parsePackageMetadata(document, { address, version, platform }, url);
+  }
+
+  /** The checksums document and its signature, fetched together and without credentials. */
+  async checksums(metadata: PackageMetadata, options: RegistryCallOptions = {}): Promise<ChecksumsDocument> {
+    options.signal?.throwIfAborted();
+    // When one of the two fails the other is not worth waiting for.
+    const stop = new AbortController();
+    const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
+    try {
+      const [sums, signature] = await Promise.all([
+        this.#http.getBytes(metadata.checksumsUrl, { maxBytes: MAX_SUMS_BYTES, signal }),
+        metadata.signatureUrl === undefined ? undefined : this.#http.getBytes(metadata.signatureUrl, { maxBytes: MAX_SIGNATURE_BYTES, acceptStatus: [200, 404], signal }),
+      ]);
+      return { sums: sums.bytes, signature: signature?.status === 200 ? signature.bytes : undefined };
+    } finally {
+      stop.abort();
+    }
+  }
+
+  /**
+   * Downloads the zip into a new file, without credentials, and hashes it on the way. Nothing is verified but its size,
+   * where the registry gave one: compare `sha256` with `metadata.shasum`.
+   * @param path - a file that does not exist yet; after a failure it may be there, and the caller removes it
+   * @throws DownloadIncompleteError - fewer bytes came than were announced
+   */
+  async download(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<DownloadResult> {
+    return this.#http.download(
+      metadata.downloadUrl,
+      { path },
+      { expectedBytes: metadata.packages?.get(String(metadata.platform))?.size, onProgress: options.onProgress, signal: options.signal },
+    );
+  }
+
+  /** Ends all calls that still run, and closes all connections. Idempotent. */
+  async close(): Promise<void> {
+    await this.#http.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Asks the provider service of the address's host for a JSON document. */
+  async #ask(
+    address: ProviderAddress,
+    path: readonly string[],
+    signal: AbortSignal | undefined,
+    notFound: (cause: undefined) => Error,
+  ): Promise<{ readonly document: JsonValue; readonly url: string }> {
+    const services = await this.#discovery(address.hostname, signal);
+    const base = services.serviceUrl(SERVICE);
+    const { ascii, display } = normalizeHostname(address.hostname);
+    const token = this.#credentials(ascii)?.token;
+    // RFC 3986 resolution as in the reference: a base that does not end in "/" loses its last segment.
+    const url = new URL([address.namespace, address.type, ...path].map(pathSegment).join('/'), base);
+    const answer = await this.#http.getText(url, {
+      accept: 'application/json',
+      headers: { 'x-terraform-version': this.#clientVersion },
+      acceptStatus: [200, 401, 403, 404],
+      maxBytes: MAX_JSON_BYTES,
+      bearer: token === undefined ? undefined : { token, origins: [new URL(discoveryUrl(ascii)).origin, base.origin] },
+      signal,
+    });
+    if (answer.status === 404) throw notFound(undefined);
+    if (answer.status !== 200) throw new UnauthorizedError(display, token !== undefined);
+    return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
+  }
+}
+
+/** Go leaves `+` as it is (build metadata of a version), and some file servers take `%2B` for another name. */
+function pathSegment(text: string): string {
+  return encodeURIComponent(text).replaceAll('%2B', '+');
+}

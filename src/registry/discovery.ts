@@ -1,0 +1,94 @@
+/**
+ * Service discovery: `https://HOST/.well-known/terraform.json` (svchost `disco/disco.go`). Keeps what succeeded for as
+ * long as the client lives, asks once for callers that come together, and keeps no error. Unlike the reference it is
+ * retried like every other request, since a rate limit here stops everything (429 on discovery is a known complaint).
+ */
+import { logger } from '../diagnostics.ts';
+import { DiscoveryError, HttpStatusError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
+import type { HttpClient } from '../http/index.ts';
+import { normalizeHostname } from '../layout/index.ts';
+import type { CredentialSource } from './credentials.ts';
+import { hostServices, type HostServices } from './host-services.ts';
+import { parseJson } from './json-guards.ts';
+import { singleFlight } from './single-flight.ts';
+
+/** Service URLs by service id, by host in any spelling of it. */
+export type ServicesByHost = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Finds the services of a host given in any spelling. */
+export type Discovery = (host: string, signal?: AbortSignal) => Promise<HostServices>;
+
+/** The reference's own limit; with a length or without one. */
+const MAX_BYTES = 1024 * 1024;
+
+const log = logger('registry');
+
+/** Where discovery of a host begins. */
+export function discoveryUrl(asciiHost: string): string {
+  return `https://${asciiHost}/.well-known/terraform.json`;
+}
+
+/**
+ * Discovery with a memory of its own. A host in `forced` is never asked: its services are those given, relative ones
+ * against the default discovery URL, and none at all when they are empty.
+ * @throws InvalidHostnameError - a key of `forced` is no host name
+ */
+export function createDiscovery(http: HttpClient, credentials: CredentialSource, forced: ServicesByHost): Discovery {
+  const known = new Map<string, HostServices>();
+  const flights = singleFlight<HostServices>();
+  for (const [host, services] of Object.entries(forced)) {
+    const { ascii, display } = normalizeHostname(host);
+    known.set(ascii, hostServices(display, discoveryUrl(ascii), services));
+  }
+  return async (host, signal) => {
+    signal?.throwIfAborted();
+    const { ascii, display } = normalizeHostname(host);
+    return (
+      known.get(ascii) ??
+      flights.run(
+        ascii,
+        async (shared) => {
+          const services = await fetchServices(http, credentials, ascii, display, shared);
+          known.set(ascii, services);
+          return services;
+        },
+        signal,
+      )
+    );
+  };
+}
+
+async function fetchServices(http: HttpClient, credentials: CredentialSource, ascii: string, hostname: string, signal: AbortSignal): Promise<HostServices> {
+  const start = discoveryUrl(ascii);
+  const token = credentials(ascii)?.token;
+  try {
+    const answer = await http.getText(start, {
+      accept: 'application/json',
+      acceptStatus: [200, 404],
+      maxBytes: MAX_BYTES,
+      bearer: token === undefined ? undefined : { token, origins: [new URL(start).origin] },
+      signal,
+    });
+    if (answer.status === 404) {
+      log('%s offers no services (404)', hostname);
+      return hostServices(hostname, answer.url, {});
+    }
+    const mediaType = answer.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    if (mediaType !== 'application/json') {
+      throw new DiscoveryError(hostname, `the answer is ${mediaType === '' ? 'without a content type' : `of type ${JSON.stringify(mediaType)}`}, and application/json is required; is there a login page or proxy in between?`);
+    }
+    const document = parseJson(answer.text, start).value;
+    if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');
+    return hostServices(hostname, answer.url, document as Record<string, unknown>);
+  } catch (error) {
+    if (error instanceof DiscoveryError || !(error instanceof RwxCacheError)) throw error;
+    throw new DiscoveryError(hostname, problemOf(error), error);
+  }
+}
+
+function problemOf(error: RwxCacheError): string {
+  if (error instanceof ResponseTooLargeError) return `the document is larger than ${error.limitBytes} bytes`;
+  if (error instanceof RegistryResponseError) return 'the document is not JSON';
+  if (error instanceof HttpStatusError && (error.status === 401 || error.status === 403)) return `${error.message}; does the host want a token?`;
+  return error.message;
+}

@@ -1,0 +1,9 @@
+/** Provider registries: service discovery and the provider registry protocol v1. */
+export type { DownloadProgress, DownloadResult, HttpClientOptions } from '../http/index.ts';
+export { RegistryClient } from './client.ts';
+export type { ChecksumsDocument, PackageDownloadOptions, RegistryCallOptions, RegistryClientOptions } from './client.ts';
+export type { CredentialsByHost, Environment, HostCredentials } from './credentials.ts';
+export type { ServicesByHost } from './discovery.ts';
+export type { HostServices } from './host-services.ts';
+export type { PackageMetadata, PlatformHashes, SigningKey } from './package-metadata.ts';
+export type { AvailableVersion, VersionList } from './version-list.ts';
