@@ -11,3 +11,4 @@ export type {
   ReadOptions,
   RequestOptions,
 } from './types.ts';
+export { createHttpClient } from './client.ts';

@@ -1,0 +1,37 @@
+/** One attempt: a request and the redirects that follow it, up to an answer that the caller takes. */
+import type { Dispatchers } from './dispatcher.ts';
+import { encodingFailure, statusFailure } from './failures.ts';
+import { headersFor, type Trust } from './origin-headers.ts';
+import { checkScheme, isRedirect, redirectTarget } from './redirects.ts';
+import { discardBody, drainBody, sendRequest, type Answer } from './request.ts';
+import { parseRetryAfter } from './retry.ts';
+import type { RequestOptions } from './types.ts';
+
+/**
+ * Rejects with an `AttemptFailure` for what another attempt may mend, with a `RedirectError` or `AccessPolicyError`
+ * for what it may not. Each attempt begins at `start` again: a signed URL behind a redirect may have expired meanwhile.
+ */
+export async function attempt(dispatchers: Dispatchers, start: URL, options: RequestOptions, userAgent: string, signal: AbortSignal): Promise<Answer> {
+  const accepted = options.acceptStatus ?? [200];
+  let url = start;
+  let before: Trust = { headers: true, bearer: true };
+  for (let followed = 0; ; followed += 1) {
+    checkScheme(url, options.allowHttp);
+    const { headers, trust } = headersFor(url, start, before, options, userAgent);
+    const answer = await sendRequest(dispatchers.forOrigin(url), url, headers, signal);
+    if (accepted.includes(answer.status)) return plain(answer);
+    drainBody(answer.body);
+    if (!isRedirect(answer.status)) {
+      throw statusFailure(url, answer.status, parseRetryAfter(answer.headers['retry-after'], answer.headers['date']));
+    }
+    url = redirectTarget(url, answer.headers['location'], followed);
+    before = trust;
+  }
+}
+
+function plain(answer: Answer): Answer {
+  const encoding = answer.headers['content-encoding']?.trim() ?? '';
+  if (encoding === '' || encoding.toLowerCase() === 'identity') return answer;
+  discardBody(answer.body);
+  throw encodingFailure(answer.url, encoding);
+}

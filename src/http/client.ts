@@ -1,0 +1,149 @@
+/** The client that the floors above use: every call is attempts, each with its redirects, retried under one policy. */
+import { delay, raceAbort } from '../abort.ts';
+import { logger, redactUrl } from '../diagnostics.ts';
+import { InvalidOptionError, NetworkError, RwxCacheError } from '../errors.ts';
+import { attempt } from './attempt.ts';
+import { announcedBytes, readBody } from './body.ts';
+import { beginCall, type Call } from './call.ts';
+import { createDispatchers } from './dispatcher.ts';
+import { BLOCK_BYTES, DownloadFile } from './download-file.ts';
+import { AttemptFailure } from './failures.ts';
+import { checkHeaders } from './origin-headers.ts';
+import { discardBody, type Answer } from './request.ts';
+import { withRetries } from './retry.ts';
+import { resolveSettings } from './settings.ts';
+import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, ReadOptions, RequestOptions } from './types.ts';
+
+const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+/** How long an aborted download waits for its file to be closed: an open one cannot be removed cleanly on NFS, and a hung server must not hold up an abort. */
+const CLOSE_GRACE_MS = 50;
+
+const log = logger('http');
+
+/**
+ * Makes a client. Nothing is loaded or connected before the first request; `close` it when it is not needed any more.
+ * Throws `InvalidOptionError` for a number out of range.
+ *
+ * Calls reject with the signal's reason at once when it aborts, else with `HttpStatusError`, `NetworkError`, `RedirectError`,
+ * `ResponseTooLargeError`, `DownloadIncompleteError`, `AccessPolicyError`, `InvalidOptionError`, or, for the file of a download,
+ * `FileSystemError`. No error holds a token, a header, or the query of a URL.
+ */
+export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
+  const settings = resolveSettings(options);
+  const dispatchers = createDispatchers(settings);
+  const calls = new Set<Call>();
+  let closed = false;
+
+  async function run<T>(given: string | URL, request: RequestOptions, use: (url: URL, call: Call) => Promise<T>): Promise<T> {
+    request.signal?.throwIfAborted();
+    const url = parseUrl(given);
+    checkHeaders(request);
+    if (closed) throw new NetworkError({ url: redactUrl(url), phase: 'connect', attempts: 0, problem: 'the client was closed' });
+    const call = beginCall(url, request.signal, settings.totalTimeoutMs);
+    calls.add(call);
+    try {
+      return await use(url, call);
+    } finally {
+      calls.delete(call);
+      call.end();
+    }
+  }
+
+  function exchange<T>(url: URL, request: RequestOptions, call: Call, consume: (answer: Answer) => Promise<T>): Promise<T> {
+    return withRetries(settings, call.signal, async (number) => {
+      call.attempts = number;
+      call.phase = 'headers';
+      const began = performance.now();
+      const report = (outcome: string): void => {
+        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, settings.retries + 1, outcome, Math.round(performance.now() - began));
+      };
+      try {
+        const answer = await attempt(dispatchers, url, request, settings.userAgent, call.signal);
+        call.phase = 'body';
+        const result = await consume(answer).finally(() => { discardBody(answer.body); });
+        report(`${answer.status} from ${redactUrl(answer.url)}`);
+        return result;
+      } catch (error) {
+        report(outcomeText(error, number));
+        throw error;
+      }
+    });
+  }
+
+  async function getBytes(given: string | URL, request: ReadOptions = {}): Promise<HttpResponse & { readonly bytes: Uint8Array }> {
+    const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES;
+    return run(given, request, (url, call) =>
+      exchange(url, request, call, async (answer) => {
+        const chunks: Uint8Array[] = [];
+        await readBody(answer, { maxBytes }, call.signal, (chunk) => {
+          chunks.push(chunk);
+          return undefined;
+        });
+        return { status: answer.status, url: answer.url.href, headers: answer.headers, bytes: Buffer.concat(chunks) };
+      }),
+    );
+  }
+
+  async function getText(given: string | URL, request: ReadOptions = {}): Promise<HttpResponse & { readonly text: string }> {
+    const { bytes, ...response } = await getBytes(given, request);
+    return { ...response, text: new TextDecoder().decode(bytes) };
+  }
+
+  async function download(given: string | URL, target: DownloadTarget, request: DownloadOptions = {}): Promise<DownloadResult> {
+    return run(given, request, async (url, call) => {
+      const { signal } = call;
+      const file = await raceAbort(DownloadFile.create(target.path), signal, (late) => void late.abandon());
+      try {
+        const answer = await exchange(url, request, call, async (answered) => {
+          await raceAbort(file.begin((error) => answered.body.destroy(error)), signal);
+          await fill(file, answered, request, signal);
+          return answered;
+        });
+        const bytes = file.bytes;
+        const sha256 = await raceAbort(file.finish(), signal);
+        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'] };
+      } catch (error) {
+        const closing = file.abandon();
+        await (signal.aborted ? Promise.race([closing, delay(CLOSE_GRACE_MS)]) : closing);
+        throw error;
+      }
+    });
+  }
+
+  return {
+    getText,
+    getBytes,
+    download,
+    async close() {
+      closed = true;
+      for (const call of calls) call.cancel('the client was closed');
+      await dispatchers.destroy();
+    },
+  };
+}
+
+async function fill(file: DownloadFile, answer: Answer, options: DownloadOptions, signal: AbortSignal): Promise<void> {
+  const totalBytes = announcedBytes(answer, options);
+  let reported = 0;
+  const report = (): void => {
+    reported = file.bytes;
+    options.onProgress?.({ receivedBytes: reported, totalBytes });
+  };
+  report();
+  await readBody(answer, options, signal, async (chunk) => {
+    await raceAbort(file.add(chunk), signal);
+    if (file.bytes - reported >= BLOCK_BYTES) report();
+  });
+  if (file.bytes > reported) report();
+}
+
+function parseUrl(given: string | URL): URL {
+  if (typeof given === 'string' && !URL.canParse(given)) throw new InvalidOptionError('url', 'it is not an absolute URL');
+  return new URL(given);
+}
+
+function outcomeText(error: unknown, attempts: number): string {
+  if (error instanceof AttemptFailure) return error.toError(attempts).message;
+  return error instanceof RwxCacheError ? error.message : 'ended by its caller';
+}

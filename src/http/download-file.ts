@@ -1,0 +1,103 @@
+/**
+ * The file that a download fills. It is written in blocks of a mebibyte, one in flight while the next one is filled
+ * and hashed: two blocks of memory whatever the size. A failed write is a `FileSystemError` and gives the body up at once.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import { fileSystemError } from '../system-errors.ts';
+
+/** One write: large enough that the number of round trips through libuv's pool does not show. */
+export const BLOCK_BYTES: number = 1024 * 1024;
+
+/** Create it, then for each attempt {@link begin}, {@link add} every chunk, and at last {@link finish}, or {@link abandon} after a failure. */
+export class DownloadFile {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  #filling = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  #spare = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  #filled = 0;
+  #position = 0;
+  #hash: Hash = createHash('sha256');
+  #writing: Promise<void> = Promise.resolve();
+  #onFailure: (error: Error) => void = () => undefined;
+
+  private constructor(path: string, handle: FileHandle) {
+    this.#path = path;
+    this.#handle = handle;
+  }
+
+  /** Creates the file; it must not exist (no link is followed). Only the owner may read it. */
+  static async create(path: string): Promise<DownloadFile> {
+    try {
+      return new DownloadFile(path, await open(path, 'wx', 0o600));
+    } catch (error) {
+      throw fileSystemError(error, 'create', path);
+    }
+  }
+
+  /** Starts an attempt: the file is empty again. `onFailure` hears of a failed write even while no chunk comes. */
+  async begin(onFailure: (error: Error) => void): Promise<void> {
+    await this.#writing;
+    this.#onFailure = onFailure;
+    if (this.#position > 0) await this.#handle.truncate(0).catch((error: unknown) => Promise.reject(fileSystemError(error, 'truncate', this.#path)));
+    this.#filled = 0;
+    this.#position = 0;
+    this.#hash = createHash('sha256');
+  }
+
+  /** The bytes added since {@link begin}. */
+  get bytes(): number {
+    return this.#position + this.#filled;
+  }
+
+  /** Takes a chunk; waits only while both blocks are full. */
+  async add(chunk: Uint8Array): Promise<void> {
+    this.#hash.update(chunk);
+    for (let taken = 0; taken < chunk.length;) {
+      const part = chunk.subarray(taken, taken + BLOCK_BYTES - this.#filled);
+      this.#filling.set(part, this.#filled);
+      this.#filled += part.length;
+      taken += part.length;
+      if (this.#filled === BLOCK_BYTES) await this.#flush();
+    }
+  }
+
+  /** Writes the rest and closes the file; a shared volume may report a full disk only then. Gives the SHA-256 in hex. */
+  async finish(): Promise<string> {
+    await this.#flush();
+    await this.#writing;
+    await this.#handle.close().catch((error: unknown) => Promise.reject(fileSystemError(error, 'close', this.#path)));
+    return this.#hash.digest('hex');
+  }
+
+  /** Closes the file after a failure, which is the one that counts. */
+  async abandon(): Promise<void> {
+    this.#onFailure = () => undefined;
+    await this.#writing.catch(() => undefined);
+    await this.#handle.close().catch(() => undefined);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#writing;
+    const block = this.#filling;
+    const length = this.#filled;
+    this.#writing = this.#write(block.subarray(0, length), this.#position);
+    this.#writing.catch((error: unknown) => {
+      this.#onFailure(error as Error);
+    });
+    this.#filling = this.#spare;
+    this.#spare = block;
+    this.#position += length;
+    this.#filled = 0;
+  }
+
+  async #write(bytes: Buffer, position: number): Promise<void> {
+    try {
+      for (let written = 0; written < bytes.length;) {
+        written += (await this.#handle.write(bytes, written, bytes.length - written, position + written)).bytesWritten;
+      }
+    } catch (error) {
+      throw fileSystemError(error, 'write', this.#path);
+    }
+  }
+}
