@@ -105,7 +105,7 @@ export class RegistryClient implements AsyncDisposable {
    * @throws RegistryResponseError - the answer is malformed
    */
   async versions(address: ProviderAddress, options: RegistryCallOptions = {}): Promise<VersionList> {
-    const { document } = await this.#ask(address, ['versions'], options.signal, (cause) => new ProviderNotFoundError(String(address), cause));
+    const { document } = await this.#ask(address, ['versions'], options.signal, () => new ProviderNotFoundError(String(address)));
     return parseVersionList(document);
   }
 
@@ -122,7 +122,7 @@ export class RegistryClient implements AsyncDisposable {
       address,
       [String(version), 'download', platform.os, platform.arch],
       options.signal,
-      (cause) => new PlatformNotSupportedError(String(address), String(version), String(platform), cause),
+      () => new PlatformNotSupportedError(String(address), String(version), String(platform)),
     );
     const { protocols, supported } = parseProtocols(document);
     if (!supported) {
@@ -177,7 +177,7 @@ export class RegistryClient implements AsyncDisposable {
     address: ProviderAddress,
     path: readonly string[],
     signal: AbortSignal | undefined,
-    notFound: (cause: undefined) => Error,
+    notFound: () => Error,
   ): Promise<{ readonly document: JsonValue; readonly url: string }> {
     const services = await this.#discovery(address.hostname, signal);
     const base = services.serviceUrl(SERVICE);
@@ -190,10 +190,10 @@ export class RegistryClient implements AsyncDisposable {
       headers: { 'x-terraform-version': this.#clientVersion },
       acceptStatus: [200, 401, 403, 404],
       maxBytes: MAX_JSON_BYTES,
-      bearer: token === undefined ? undefined : { token, origins: [new URL(discoveryUrl(ascii)).origin, base.origin] },
+      bearer: token === undefined ? undefined : { token, origins: [discoveryUrl(ascii).origin, base.origin] },
       signal,
     });
-    if (answer.status === 404) throw notFound(undefined);
+    if (answer.status === 404) throw notFound();
     if (answer.status !== 200) throw new UnauthorizedError(display, token !== undefined);
     return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
   }

@@ -34,7 +34,7 @@ export function credentialSource(configured: CredentialsByHost, environment: Env
   for (const [host, { token }] of Object.entries(configured)) entries.set(normalizeHostname(host).ascii, { from: `credentials[${JSON.stringify(host)}]`, token });
   for (const [name, token] of Object.entries(environment)) {
     const host = hostFromTokenVariable(name);
-    if (host !== undefined && token !== undefined && token !== '') entries.set(host.ascii, { from: name, token });
+    if (host !== undefined && token !== undefined && token !== '') entries.set(host, { from: name, token });
   }
   return (asciiHost) => {
     const entry = entries.get(asciiHost);

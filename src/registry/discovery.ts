@@ -4,7 +4,7 @@
  * retried like every other request, since a rate limit here stops everything (429 on discovery is a known complaint).
  */
 import { logger } from '../diagnostics.ts';
-import { DiscoveryError, HttpStatusError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
+import { DiscoveryError, HttpStatusError, InvalidHostnameError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
 import type { HttpClient } from '../http/index.ts';
 import { normalizeHostname } from '../layout/index.ts';
 import type { CredentialSource } from './credentials.ts';
@@ -23,9 +23,14 @@ const MAX_BYTES = 1024 * 1024;
 
 const log = logger('registry');
 
-/** Where discovery of a host begins. */
-export function discoveryUrl(asciiHost: string): string {
-  return `https://${asciiHost}/.well-known/terraform.json`;
+/**
+ * Where discovery of a host begins.
+ * @throws InvalidHostnameError - a host name to the clients, but to no URL (`example.com:-1`, `1.2.3.4.5`)
+ */
+export function discoveryUrl(asciiHost: string): URL {
+  const text = `https://${asciiHost}/.well-known/terraform.json`;
+  if (!URL.canParse(text)) throw new InvalidHostnameError(asciiHost, 'no URL can have it');
+  return new URL(text);
 }
 
 /**
@@ -38,7 +43,7 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
   const flights = singleFlight<HostServices>();
   for (const [host, services] of Object.entries(forced)) {
     const { ascii, display } = normalizeHostname(host);
-    known.set(ascii, hostServices(display, discoveryUrl(ascii), services));
+    known.set(ascii, hostServices(display, discoveryUrl(ascii).href, services));
   }
   return async (host, signal) => {
     signal?.throwIfAborted();
@@ -66,7 +71,7 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
       accept: 'application/json',
       acceptStatus: [200, 404],
       maxBytes: MAX_BYTES,
-      bearer: token === undefined ? undefined : { token, origins: [new URL(start).origin] },
+      bearer: token === undefined ? undefined : { token, origins: [start.origin] },
       signal,
     });
     if (answer.status === 404) {
@@ -77,7 +82,7 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
     if (mediaType !== 'application/json') {
       throw new DiscoveryError(hostname, `the answer is ${mediaType === '' ? 'without a content type' : `of type ${JSON.stringify(mediaType)}`}, and application/json is required; is there a login page or proxy in between?`);
     }
-    const document = parseJson(answer.text, start).value;
+    const document = parseJson(answer.text, start.href).value;
     if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');
     return hostServices(hostname, answer.url, document as Record<string, unknown>);
   } catch (error) {

@@ -11,8 +11,7 @@ const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/u;
 const COLON_IN_FIRST_SEGMENT = /^[^/?#]*:/u;
 
 /** Resolves `reference` against `base` (RFC 3986 section 5), and takes http and https only. The fragment is dropped. */
-export function resolveUrl(reference: string, base: string | URL): ResolvedUrl {
-  // eslint-disable-next-line no-control-regex -- control characters are exactly what is looked for
+export function resolveUrl(reference: string, base: string): ResolvedUrl {
   if (/[\u0000-\u0020\u007f\\]/u.test(reference)) return { problem: 'it is not a URL (it holds a space, a control character or a backslash)' };
   const scheme = SCHEME.exec(reference)?.[1]?.toLowerCase();
   if (scheme === undefined && COLON_IN_FIRST_SEGMENT.test(reference)) return { problem: 'it is not a URL' };

@@ -1,0 +1,86 @@
+/** Sends one answer of the embedded registry, with or without a fault. */
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { Fault } from './faults.ts';
+
+/** What is to be sent. */
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  /** The body, or the file that has it. */
+  readonly source: Uint8Array | { readonly path: string; readonly size: number };
+}
+
+/** A JSON document as an answer. */
+export function jsonAnswer(document: unknown, status = 200): Answer {
+  return { status, contentType: 'application/json', source: Buffer.from(JSON.stringify(document)) };
+}
+
+/** Sends the answer as it should be. Files are streamed from the disk. */
+export async function send(response: ServerResponse, answer: Answer): Promise<void> {
+  const { source } = answer;
+  response.writeHead(answer.status, { 'content-type': answer.contentType, 'content-length': source instanceof Uint8Array ? source.byteLength : source.size });
+  if (source instanceof Uint8Array) response.end(source);
+  else await pipeline(createReadStream(source.path, { highWaterMark: 1 << 20 }), response);
+}
+
+/** Sends the answer with a fault. */
+export async function sendFaulty(response: ServerResponse, answer: Answer, fault: Fault): Promise<void> {
+  if (fault.delayMs !== undefined) await sleep(fault.delayMs);
+  if (fault.silent === true) return;
+  if (fault.destroy === true) {
+    response.destroy();
+    return;
+  }
+  const original = await bodyOf(answer, fault);
+  const body = fault.gzip === true ? gzipSync(original) : original;
+  const isDelimited = fault.closeDelimited === true;
+  response.useChunkedEncodingByDefault = !isDelimited;
+  // Nothing that comes after a faulty body on its connection would be an answer.
+  response.setHeader('connection', 'close');
+  response.setHeader('content-type', answer.contentType);
+  if (!isDelimited && fault.chunked !== true) response.setHeader('content-length', fault.contentLength ?? body.length);
+  if (fault.gzip === true) response.setHeader('content-encoding', 'gzip');
+  if (fault.redirectTo !== undefined) response.setHeader('location', fault.redirectTo);
+  for (const [name, value] of Object.entries(fault.headers ?? {})) {
+    if (value === '') response.removeHeader(name);
+    else response.setHeader(name, value);
+  }
+  response.statusCode = fault.status ?? (fault.redirectTo === undefined ? answer.status : 302);
+  await sendBody(response, body, fault);
+}
+
+async function bodyOf(answer: Answer, fault: Fault): Promise<Buffer> {
+  if (fault.body !== undefined) return Buffer.from(fault.body);
+  if (fault.status !== undefined || fault.redirectTo !== undefined) return Buffer.alloc(0);
+  let body = answer.source instanceof Uint8Array ? Buffer.from(answer.source) : await readFile(answer.source.path);
+  if (fault.json !== undefined) body = Buffer.from(JSON.stringify(fault.json(JSON.parse(body.toString()) as Record<string, unknown>)));
+  if (fault.bytes !== undefined) body = Buffer.from(fault.bytes(body));
+  if (fault.flipByteAt !== undefined) body[fault.flipByteAt] = (body[fault.flipByteAt] ?? 0) ^ 0xff;
+  return body;
+}
+
+async function sendBody(response: ServerResponse, body: Buffer, fault: Fault): Promise<void> {
+  const end = fault.stallAt ?? fault.truncateAt ?? body.length;
+  const step = fault.bytesPerSecond === undefined ? end : Math.max(1, Math.round(fault.bytesPerSecond / 20));
+  response.flushHeaders();
+  for (let offset = 0; offset < end && !response.destroyed; offset += step) {
+    if (offset > 0) await sleep(50);
+    const part = body.subarray(offset, Math.min(end, offset + step));
+    // A client that has gone away is no fault of this server: its write ends either way.
+    await new Promise<void>((resolve) => {
+      response.once('close', resolve);
+      response.write(part, () => {
+        response.off('close', resolve);
+        resolve();
+      });
+    });
+  }
+  if (fault.stallAt !== undefined) return;
+  if (fault.truncateAt !== undefined && fault.closeDelimited !== true) response.destroy();
+  else response.end();
+}
