@@ -1,0 +1,10 @@
+/** Checksums, signatures and package hashes, exactly as the reference clients have them. */
+export { checksumFor, parseChecksums, signedHashes } from './checksums.ts';
+export { hashDirectory, hashZipContents, hashZipFile } from './hashes.ts';
+export type { HashZipOptions } from './hashes.ts';
+export { matchesExpected, packageHashFromFiles, parseHash } from './package-hash.ts';
+export type { HashedFile, HashVerdict, PackageHash } from './package-hash.ts';
+export { checkRegistryPackages } from './registry-packages.ts';
+export type { RegistryPackagesCheck, ReportedPackage } from './registry-packages.ts';
+export { verifyChecksumsSignature } from './signature.ts';
+export type { ExpiredKeyPolicy, SignatureCheck, VerifiedSignature } from './signature.ts';
