@@ -1,0 +1,21 @@
+/** `rwx-cache/atomic`: files and directories that appear whole or not at all, on one host or many. */
+export { writeFileAtomic } from './write-file-atomic.ts';
+export type { FileData, Published, WriteFileAtomicOptions } from './write-file-atomic.ts';
+export { publishDirectory } from './publish-directory.ts';
+export type { PublishDirectoryOptions } from './publish-directory.ts';
+export { syncTree } from './sync.ts';
+export { makeDirectories } from './make-directories.ts';
+export type { MakeDirectoriesOptions } from './make-directories.ts';
+export { stagingOwner, withStagingDirectory } from './staging.ts';
+export type { StagingOptions } from './staging.ts';
+export { sweepDirectory } from './sweep.ts';
+export type { SweepOptions, Swept } from './sweep.ts';
+export { removeTree } from './remove-tree.ts';
+export type { RemoveTreeOptions } from './remove-tree.ts';
+export { refreshDirectory, statFresh } from './stat-fresh.ts';
+export type { StatFreshOptions } from './stat-fresh.ts';
+export { provenExisting } from './proven-existing.ts';
+export { fileSystemKind } from './file-system-kind.ts';
+export type { FileSystemKind } from './file-system-kind.ts';
+export { canRenameBetween } from './probe-rename.ts';
+export { uniqueName } from './unique-name.ts';
