@@ -47,7 +47,7 @@ export function toBothForms(name: string): IdnaResult {
 function labelProblem(ascii: string, unicode: string): string | undefined {
   if (unicode === '') return 'it has an empty label';
   // A composed sign such as U+2260 hides a "=", which STD3 forbids.
-  if (BAD_ASCII.test(ascii) || BAD_ASCII.test(unicode.normalize('NFD').replace(/[A-Z]/gu, ''))) return 'only letters, digits and hyphens may stand in a label';
+  if (BAD_ASCII.test(ascii) || BAD_ASCII.test(unicode.normalize('NFD'))) return 'only letters, digits and hyphens may stand in a label';
   if (unicode.startsWith('-') || unicode.endsWith('-')) return 'a label may not begin or end with a hyphen';
   if (unicode.startsWith('xn--') || /^..--/u.test(unicode)) return 'a label may not have hyphens in third and fourth place';
   // Not every Node version refuses punycode that no name maps to; the way there and back shows it.
