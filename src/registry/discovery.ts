@@ -1,7 +1,8 @@
 /**
  * Service discovery: `https://HOST/.well-known/terraform.json` (svchost `disco/disco.go`). Keeps what succeeded for as
  * long as the client lives, asks once for callers that come together, and keeps no error. Unlike the reference it is
- * retried like every other request, since a rate limit here stops everything (429 on discovery is a known complaint).
+ * retried like every other request, since a rate limit here stops everything (429 on discovery is a known complaint),
+ * and a host without services (404) is asked again the next time.
  */
 import { logger } from '../diagnostics.ts';
 import { DiscoveryError, HttpStatusError, InvalidHostnameError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
@@ -9,14 +10,14 @@ import type { HttpClient } from '../http/index.ts';
 import { normalizeHostname } from '../layout/index.ts';
 import type { CredentialSource } from './credentials.ts';
 import { hostServices, type HostServices } from './host-services.ts';
-import { parseJson } from './json-guards.ts';
-import { singleFlight } from './single-flight.ts';
+import { parseJson, quoted } from './json-guards.ts';
+import { singleFlight } from '../single-flight.ts';
 
 /** Service URLs by service id, by host in any spelling of it. */
 export type ServicesByHost = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Finds the services of a host given in any spelling. */
-export type Discovery = (host: string, signal?: AbortSignal) => Promise<HostServices>;
+export type Discovery = (host: string, signal: AbortSignal | undefined) => Promise<HostServices>;
 
 /** The reference's own limit; with a length or without one. */
 const MAX_BYTES = 1024 * 1024;
@@ -25,11 +26,12 @@ const log = logger('registry');
 
 /**
  * Where discovery of a host begins.
- * @throws InvalidHostnameError - a host name to the clients, but to no URL (`example.com:-1`, `1.2.3.4.5`)
+ * @throws InvalidHostnameError - a host name to the clients, but not to a URL: `example.com:-1`, or `1.2.3`, which would
+ * be read as an address (1.2.0.3)
  */
 export function discoveryUrl(asciiHost: string): URL {
   const text = `https://${asciiHost}/.well-known/terraform.json`;
-  if (!URL.canParse(text)) throw new InvalidHostnameError(asciiHost, 'no URL can have it');
+  if (!URL.canParse(text) || new URL(text).host !== asciiHost) throw new InvalidHostnameError(asciiHost, 'no URL can have it');
   return new URL(text);
 }
 
@@ -54,7 +56,8 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
         ascii,
         async (shared) => {
           const services = await fetchServices(http, credentials, ascii, display, shared);
-          known.set(ascii, services);
+          // "No services" is remembered by nobody: it is often a host that was not ready yet.
+          if (services.ids.length > 0) known.set(ascii, services);
           return services;
         },
         signal,
@@ -80,7 +83,7 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
     }
     const mediaType = answer.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
     if (mediaType !== 'application/json') {
-      throw new DiscoveryError(hostname, `the answer is ${mediaType === '' ? 'without a content type' : `of type ${JSON.stringify(mediaType)}`}, and application/json is required; is there a login page or proxy in between?`);
+      throw new DiscoveryError(hostname, `the answer is ${mediaType === '' ? 'without a content type' : `of type ${quoted(mediaType)}`}, and application/json is required; is there a login page or proxy in between?`);
     }
     const document = parseJson(answer.text, start.href).value;
     if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');

@@ -1,5 +1,5 @@
 /** One piece of work for all callers who want it at the same time, that stops when the last of them has left. */
-import { raceAbort } from '../abort.ts';
+import { raceAbort } from './abort.ts';
 
 /** Runs `work` for a key unless it is running already; all callers get its result, and nothing is kept of it afterwards. */
 export interface SingleFlight<T> {
