@@ -159,7 +159,7 @@ export class RegistryClient implements AsyncDisposable {
     return this.#http.download(
       metadata.downloadUrl,
       { path },
-      { expectedBytes: metadata.packages?.get(String(metadata.platform))?.size, onProgress: options.onProgress, signal: options.signal },
+      { expectedBytes: announcedSize(metadata), onProgress: options.onProgress, signal: options.signal },
     );
   }
 
@@ -197,6 +197,12 @@ export class RegistryClient implements AsyncDisposable {
     if (answer.status !== 200) throw new UnauthorizedError(display, token !== undefined);
     return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
   }
+}
+
+/** The size that the registry gives, where it is one; what is wrong with it otherwise is for verification to say. */
+function announcedSize({ packages, platform }: PackageMetadata): number | undefined {
+  const size = packages?.get(String(platform))?.size;
+  return size !== undefined && Number.isSafeInteger(size) && size > 0 ? size : undefined;
 }
 
 /** Go leaves `+` as it is (build metadata of a version), and some file servers take `%2B` for another name. */

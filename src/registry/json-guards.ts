@@ -7,7 +7,7 @@ import { RegistryResponseError } from '../errors.ts';
 
 /** A value of an answer, and where it stands in it. */
 export interface JsonValue {
-  /** The URL that answered; may hold secrets in its query, which the error class's user must have removed. */
+  /** The URL that answered, as it may stand in a message. */
   readonly url: string;
   /** The path of the field, `''` for the whole document. */
   readonly path: string;
@@ -15,7 +15,7 @@ export interface JsonValue {
   readonly value: unknown;
 }
 
-/** The whole document. `url` stands in messages, so it must hold no secrets. */
+/** The whole document. `url` will stand in messages: it must be redacted. */
 export function parseJson(text: string, url: string): JsonValue {
   try {
     return { url, path: '', value: JSON.parse(text) };
@@ -24,16 +24,18 @@ export function parseJson(text: string, url: string): JsonValue {
   }
 }
 
-/** One field of an object. */
+/** One field of an object; absent when the object itself is, unless that is the whole document. */
 export function field(parent: JsonValue, name: string): JsonValue {
   const path = parent.path === '' ? name : `${parent.path}.${name}`;
-  return { url: parent.url, path, value: objectOf(parent)[name] };
+  if (parent.path !== '' && isAbsent(parent)) return { url: parent.url, path, value: undefined };
+  const object = objectOf(parent);
+  return { url: parent.url, path, value: Object.hasOwn(object, name) ? object[name] : undefined };
 }
 
 /** All fields of an object; none when it is absent or null. */
 export function fields(parent: JsonValue): (readonly [name: string, value: JsonValue])[] {
   if (isAbsent(parent)) return [];
-  return Object.entries(objectOf(parent)).map(([name, value]) => [name, { url: parent.url, path: `${parent.path}[${JSON.stringify(name)}]`, value }] as const);
+  return Object.entries(objectOf(parent)).map(([name, value]) => [name, { url: parent.url, path: `${parent.path}[${quoted(name)}]`, value }] as const);
 }
 
 /** The elements of an array; none when it is absent or null. */
@@ -66,6 +68,11 @@ export function texts(node: JsonValue): string[] {
 export function number(node: JsonValue): number {
   if (typeof node.value !== 'number') throw unexpected(node, 'a number');
   return node.value;
+}
+
+/** Text of a stranger as it may stand in a message: in quotes, escaped, and not longer than a line. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
 /** The error for a field whose content is wrong. */

@@ -4,7 +4,7 @@
  */
 import { InvalidVersionError } from '../errors.ts';
 import { parseVersion, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
-import { elements, field, fields, invalid, number, requiredText, text, texts, type JsonValue } from './json-guards.ts';
+import { elements, field, fields, invalid, number, quoted, requiredText, text, texts, type JsonValue } from './json-guards.ts';
 import { resolveUrl } from './resolve-url.ts';
 
 /** A public key that the registry names as the signer of the checksums. */
@@ -73,7 +73,7 @@ export function parseProtocols(document: JsonValue): { readonly protocols: reado
       return supportsProtocol(parseVersion(text(node)));
     } catch (cause) {
       if (!(cause instanceof InvalidVersionError)) throw cause;
-      throw invalid(node, `${JSON.stringify(text(node))} is not a version`, cause);
+      throw invalid(node, `${quoted(text(node))} is not a version`, cause);
     }
   });
   return { protocols: nodes.map(text), supported: nodes.length === 0 || supported.includes(true) };
@@ -92,7 +92,7 @@ export function parsePackageMetadata(document: JsonValue, request: PackageReques
   const { protocols } = parseProtocols(document);
   for (const name of ['os', 'arch'] as const) {
     const node = field(document, name);
-    if (text(node) !== platform[name]) throw invalid(node, `${JSON.stringify(text(node))} stands there, and ${JSON.stringify(platform[name])} was asked for`);
+    if (text(node) !== platform[name]) throw invalid(node, `${quoted(text(node))} stands there, and ${quoted(platform[name])} was asked for`);
   }
   const downloadUrl = absolute(field(document, 'download_url'), metadataUrl);
   const checksumsUrl = absolute(field(document, 'shasums_url'), metadataUrl);
@@ -133,7 +133,6 @@ function parseShasum(node: JsonValue): string {
 }
 
 function parseSigningKeys(node: JsonValue): SigningKey[] {
-  if (node.value === undefined || node.value === null) return [];
   return elements(field(node, 'gpg_public_keys')).map((key) => ({
     keyId: text(field(key, 'key_id')),
     asciiArmor: text(field(key, 'ascii_armor')),

@@ -2,7 +2,7 @@
 import { logger } from '../diagnostics.ts';
 import { InvalidVersionError } from '../errors.ts';
 import { compareVersions, parseVersion, type Version } from '../layout/index.ts';
-import { elements, field, requiredText, texts, type JsonValue } from './json-guards.ts';
+import { elements, field, quoted, requiredText, texts, type JsonValue } from './json-guards.ts';
 import { supportsProtocol } from './package-metadata.ts';
 
 const log = logger('registry');
@@ -33,7 +33,7 @@ export function parseVersionList(document: JsonValue): VersionList {
   for (const node of elements(field(document, 'versions'))) {
     const text = requiredText(field(node, 'version'));
     const version = tryParseVersion(text);
-    if (version === undefined) log('%s lists the version %j, which is left out: it is not well-formed', document.url, text);
+    if (version === undefined) log('%s lists the version %s, which is left out: it is not well-formed', document.url, quoted(text));
     else versions.set(String(version), { version, protocols: texts(field(node, 'protocols')) });
   }
   return {

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Certificate } from '../certificate.ts';
 import { jsonAnswer, send, sendFaulty, type Answer } from './answer.ts';
 import { createFaults, type Fault, type Faults, type Route } from './faults.ts';
 import { buildRelease, lazySigner, type BuiltRelease, type ProviderRelease } from './releases.ts';
@@ -20,7 +21,7 @@ export interface RegistryOptions {
   /** Without `Authorization: Bearer <token>` the registry's JSON is refused (401). Zips, checksums and signatures are open. */
   readonly token?: string | undefined;
   /** Serves https with this key and certificate. */
-  readonly tls?: { readonly key: string; readonly cert: string } | undefined;
+  readonly tls?: Certificate | undefined;
   /** The discovery document instead of the right one. */
   readonly services?: Readonly<Record<string, unknown>> | undefined;
   /** What the lists of versions tell people. */
@@ -95,8 +96,8 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Embe
     response.on('error', () => undefined);
     serve(request, response).catch(() => response.destroy());
   };
-  const server: Server = options.tls === undefined ? createServer(listener) : createTlsServer(options.tls, listener);
-  // The length of a header block is a fault of its own in real life, not here.
+  const server: Server = options.tls === undefined ? createServer(listener) : createTlsServer({ key: options.tls.key, cert: options.tls.certificate }, listener);
+  // Node closes idle connections after 5 s, and would race with a client that takes one up again.
   server.keepAliveTimeout = 30_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
