@@ -1,0 +1,87 @@
+/**
+ * Exclusion round one entry. Ours first (`state/locks`), inside it OpenTofu's own `<os_arch>.lock` beside the entry, so
+ * that one of us and a `tofu` never download the same package at once. Losing every lock costs a second download,
+ * never a broken entry: that is what the renames are for.
+ */
+import { join } from 'node:path';
+import { makeDirectories } from '../atomic/index.ts';
+import { logger, publishEvent } from '../diagnostics.ts';
+import { FileSystemError, LockUnsupportedError } from '../errors.ts';
+import { acquireBareLock, type BareLock } from '../lock/bare-lock.ts';
+import { acquireLock, type Lock, type LockOptions, type WaitInfo } from '../lock/index.ts';
+import type { EntryPlace } from './entry.ts';
+import { packageKey } from './records.ts';
+
+const log = logger('cache');
+
+/** How locks are taken: `'auto'` is kernel locks, and leases where the mount has none. */
+export type CacheLockStrategy = 'auto' | 'kernel' | 'lease';
+
+/** What {@link lockEntry} needs. */
+export interface EntryLockOptions {
+  /** The directory of our own lock files. */
+  readonly locks: string;
+  readonly strategy: CacheLockStrategy;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly onWait: (info: WaitInfo) => void;
+}
+
+/** Both locks, held. */
+export interface EntryLock {
+  /** Aborts when the lock is lost. */
+  readonly signal: AbortSignal;
+  /** @throws LockLostError */
+  assertHeld(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/**
+ * Locks one entry for this process.
+ *
+ * @throws LockTimeoutError when it was not free in time; it names the holder.
+ */
+export async function lockEntry(place: EntryPlace, options: EntryLockOptions): Promise<EntryLock> {
+  const own = await lockOwn(join(options.locks, `${packageKey(place.package)}.lock`), options);
+  try {
+    const client = await lockForClients(place, options);
+    return {
+      signal: own.signal,
+      assertHeld: () => own.assertHeld(),
+      release: async () => {
+        await client?.release();
+        await own.release();
+      },
+    };
+  } catch (error) {
+    await own.release();
+    throw error;
+  }
+}
+
+async function lockOwn(path: string, { strategy, timeoutMs, signal, onWait }: EntryLockOptions): Promise<Lock> {
+  const common: LockOptions = { timeoutMs, signal, onWait };
+  if (strategy === 'lease') return acquireLock(path, { ...common, strategy });
+  try {
+    return await acquireLock(path, { ...common, strategy: 'kernel' });
+  } catch (error) {
+    if (strategy === 'kernel' || !(error instanceof LockUnsupportedError)) throw error;
+    log('no kernel locks at %s (%s): falling back to a lease', path, error.reason);
+    publishEvent('cache:lease-fallback', { path, reason: error.reason });
+    return acquireLock(path, { ...common, strategy: 'lease' });
+  }
+}
+
+/** OpenTofu's lock: exclusive where its file may be written, else shared, which blocks tofu all the same (measured). */
+async function lockForClients(place: EntryPlace, { timeoutMs, signal, onWait }: EntryLockOptions): Promise<BareLock | undefined> {
+  const path = `${place.path}.lock`;
+  await makeDirectories(join(place.path, '..'));
+  try {
+    return await acquireBareLock(path, { mode: 'exclusive-or-shared', timeoutMs, signal, onWait });
+  } catch (error) {
+    if (!(error instanceof LockUnsupportedError) && !(error instanceof FileSystemError && ['EACCES', 'EPERM', 'EROFS', 'ENOLCK'].includes(error.systemCode))) throw error;
+    log('OpenTofu is not excluded at %s: %s', path, error.message);
+    publishEvent('cache:client-lock-unavailable', { path, reason: error.message });
+    return undefined;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Puts a package of the cache into a working directory (`.terraform/providers`). Writes there only, never into the
+ * cache.
+ */
+import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, rename, symlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { makeDirectories, publishDirectory, removeTree, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { InvalidOptionError } from '../errors.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
+
+/**
+ * How the package gets there. `'symlink'` and `'hardlink'` share the cache's files: `terraform` without a lock file
+ * writes through either (measured), so `'auto'` (the default) takes a symlink only where the working directory's
+ * `.terraform.lock.hcl` holds the package's own `h1:` hash, and copies otherwise.
+ */
+export type LinkMethod = 'symlink' | 'hardlink' | 'copy' | 'auto';
+
+/** Options of {@link ProviderPackage.linkInto}. */
+export interface LinkOptions {
+  /** Default `'auto'`. */
+  readonly method?: LinkMethod | undefined;
+}
+
+/** The package to be linked. */
+export interface LinkSource {
+  /** Absolute path of the entry. */
+  readonly source: string;
+  /** Its path below the providers directory, in the cache and in the working directory alike. */
+  readonly relative: string;
+  readonly h1: string;
+}
+
+const METHODS: readonly string[] = ['symlink', 'hardlink', 'copy', 'auto'] satisfies LinkMethod[];
+
+/** Links or copies the package, and answers where it now is. */
+export async function linkPackage(from: LinkSource, directory: string, { method = 'auto' }: LinkOptions = {}): Promise<string> {
+  if (!METHODS.includes(method)) throw new InvalidOptionError('method', `it is one of ${METHODS.join(', ')}`);
+  const root = resolve(directory);
+  const target = join(root, from.relative);
+  const chosen = method === 'auto' ? await safeMethod(root, from.h1) : method;
+  try {
+    await makeDirectories(dirname(target), { durable: false });
+    if (chosen === 'symlink') await placeSymlink(from.source, target, root);
+    else await placeTree(from.source, target, root, chosen === 'hardlink' ? hardlinkFile : copyWritable);
+  } catch (error) {
+    throw fileSystemError(error, 'link the package into', target);
+  }
+  return target;
+}
+
+/**
+ * The lock file's place is fixed: beside `.terraform`. That it holds the hash in quotes is enough: the hash names the
+ * content, whatever block it stands in.
+ */
+async function safeMethod(providersDirectory: string, h1: string): Promise<'symlink' | 'copy'> {
+  const lockFile = join(providersDirectory, '..', '..', '.terraform.lock.hcl');
+  try {
+    return (await readFile(lockFile, 'utf8')).includes(`"${h1}"`) ? 'symlink' : 'copy';
+  } catch {
+    return 'copy';
+  }
+}
+
+/** A symlink is swung by rename, so that there is no moment without one. */
+async function placeSymlink(source: string, target: string, root: string): Promise<void> {
+  if ((await readlink(target).catch(() => undefined)) === source) return;
+  await withStagingDirectory(root, async (staging) => {
+    const fresh = join(staging, 'link');
+    await symlink(source, fresh, 'dir');
+    await clearFor(target, staging, 'symlink');
+    await rename(fresh, target);
+  });
+}
+
+async function placeTree(source: string, target: string, root: string, place: (from: string, to: string) => Promise<void>): Promise<void> {
+  await withStagingDirectory(root, async (staging) => {
+    const fresh = join(staging, 'package');
+    await copyTree(source, fresh, place);
+    // Someone may put something there between the clearing and the publish; then theirs is cleared as well.
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      await clearFor(target, staging, 'tree');
+      const { published } = await publishDirectory(fresh, target, { durable: false });
+      if (published) return;
+    }
+    throw fileSystemError(Object.assign(new Error('something else keeps appearing there'), { code: 'EEXIST' }), 'link the package into', target);
+  });
+}
+
+/** Moves away what a rename would not replace: a directory never, and a symlink or file only by another such. */
+async function clearFor(target: string, staging: string, successor: 'symlink' | 'tree'): Promise<void> {
+  const stats = await lstat(target).catch(() => undefined);
+  if (stats === undefined || (successor === 'symlink' && !stats.isDirectory())) return;
+  const aside = join(staging, uniqueName());
+  try {
+    await rename(target, aside);
+  } catch (error) {
+    if (!hasSystemError(error, 'ENOENT')) throw error;
+    return;
+  }
+  await removeTree(aside);
+}
+
+async function copyTree(source: string, target: string, place: (from: string, to: string) => Promise<void>): Promise<void> {
+  await mkdir(target, { mode: 0o755 });
+  for (const entry of await readdir(source, { withFileTypes: true })) {
+    const from = join(source, entry.name);
+    const to = join(target, entry.name);
+    if (entry.isDirectory()) await copyTree(from, to, place);
+    else await place(from, to);
+  }
+}
+
+/** A hard link cannot leave its file system: there a copy does. */
+async function hardlinkFile(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!hasSystemError(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) throw error;
+    await copyWritable(from, to);
+  }
+}
+
+/** A reflink where the file system has them. The copy is the working directory's own, so its owner may write it. */
+async function copyWritable(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  const { mode } = await lstat(to);
+  await chmod(to, (mode & 0o777) | 0o200);
+}

@@ -1,0 +1,34 @@
+/** Walks the tree of entries. Skips what is no package, as the clients do, and what disappears meanwhile. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { packagePath, parsePackagePath, type PackagePathParts } from '../layout/index.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
+
+/** host, namespace, type, version, os_arch */
+const LEVELS = 5;
+
+/** All packages that stand where the clients would look for them, in the order of their names. */
+export async function* listEntries(providers: string, below = ''): AsyncGenerator<PackagePathParts> {
+  const depth = below === '' ? 0 : below.split('/').length;
+  if (depth === LEVELS) {
+    const parts = parsePackagePath(below);
+    // Another spelling of the same package is a place where no client looks.
+    if (parts !== undefined && packagePath(parts.address, parts.version, parts.platform) === below) yield parts;
+    return;
+  }
+  for (const name of await directoriesIn(join(providers, below))) yield* listEntries(providers, below === '' ? name : `${below}/${name}`);
+}
+
+/** Dot-directories are no host names; `.nfs*` and staging inside a foreign providers directory are among them. */
+async function directoriesIn(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries
+      .filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
+      .map((entry) => entry.name)
+      .sort();
+  } catch (error) {
+    if (hasSystemError(error, 'ENOENT', 'ESTALE', 'ENOTDIR')) return [];
+    throw fileSystemError(error, 'list', path);
+  }
+}

@@ -1,0 +1,85 @@
+/** The options of a cache, their defaults, and the refusal of what they do not take. Pure. */
+import type { ArchiveLimits } from '../archive/index.ts';
+import { InvalidOptionError } from '../errors.ts';
+import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../layout/index.ts';
+import type { CredentialsByHost, Environment, HttpClientOptions, ServicesByHost } from '../registry/index.ts';
+import type { CacheLockStrategy } from './entry-lock.ts';
+import type { VerificationOptions } from './verification-policy.ts';
+
+/** Options of {@link ProviderCache.open}. */
+export interface ProviderCacheOptions {
+  /** The cache's directory; made if it is missing. One volume, one cache. */
+  readonly directory: string;
+  /** The tree in the clients' layout, if it is not `<directory>/providers`: an existing mirror or plugin cache, for example. */
+  readonly providersDirectory?: string | undefined;
+  /** The host of a source that names none. Default `registry.opentofu.org`. */
+  readonly defaultHost?: string | undefined;
+  /** Services by registry host: skips discovery, and plain http is taken, as with a `host` block of the clients' configuration. */
+  readonly hosts?: ServicesByHost | undefined;
+  /** Tokens by registry host. `TF_TOKEN_*` beats them. */
+  readonly credentials?: CredentialsByHost | undefined;
+  /** What has to be verified. Default: signed checksums, and for `registry.opentofu.org` signed ones where keys are offered. */
+  readonly verification?: VerificationOptions | undefined;
+  /** What a hit is checked by: `'stat'` (default), what it looks like from outside; `'hash'`, its bytes. */
+  readonly verifyOnHit?: 'stat' | 'hash' | undefined;
+  /** What becomes of an entry that is not the package: `'repair'` (default) replaces it, `'error'` throws an `EntryConflictError`. */
+  readonly onConflict?: 'repair' | 'error' | undefined;
+  /** Only hits: nothing is ever written. Default false. */
+  readonly readOnly?: boolean | undefined;
+  /** Nothing is ever asked of the network. Default false. */
+  readonly offline?: boolean | undefined;
+  /** Default `'auto'`: kernel locks, and leases where the mount has none. */
+  readonly lockStrategy?: CacheLockStrategy | undefined;
+  /** How long a call waits for another process that is at the same package, in milliseconds. Default 30 minutes. */
+  readonly lockTimeoutMs?: number | undefined;
+  /** How long an entry that is not the package must have stayed unchanged before it is replaced, in milliseconds. Default 10,000. */
+  readonly settleMs?: number | undefined;
+  /** The largest package that is unpacked. Default 100,000 entries, 8 GiB, ratio 1000 above 1 MiB. */
+  readonly archiveLimits?: ArchiveLimits | undefined;
+  /** Time limits, retries and certificates of the network. */
+  readonly http?: HttpClientOptions | undefined;
+  /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from. Default `process.env`. */
+  readonly environment?: Environment | undefined;
+}
+
+/** The options that have a plain default, with it. */
+export interface CheckedOptions {
+  readonly defaultHost: string;
+  readonly verifyOnHit: 'stat' | 'hash';
+  readonly onConflict: 'repair' | 'error';
+  readonly readOnly: boolean;
+  readonly offline: boolean;
+  readonly lockStrategy: CacheLockStrategy;
+  readonly lockTimeoutMs: number;
+  readonly settleMs: number;
+}
+
+/**
+ * Checks the options and fills in what they leave out.
+ *
+ * @throws InvalidOptionError, InvalidHostnameError
+ */
+export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
+  if (typeof options.directory !== 'string' || options.directory === '') throw new InvalidOptionError('directory', 'it is the path of a directory');
+  const defaultHost = options.defaultHost ?? DEFAULT_REGISTRY_HOST;
+  return {
+    defaultHost: normalizeHostname(defaultHost).display,
+    verifyOnHit: oneOf('verifyOnHit', options.verifyOnHit ?? 'stat', ['stat', 'hash']),
+    onConflict: oneOf('onConflict', options.onConflict ?? 'repair', ['repair', 'error']),
+    lockStrategy: oneOf('lockStrategy', options.lockStrategy ?? 'auto', ['auto', 'kernel', 'lease']),
+    readOnly: options.readOnly ?? false,
+    offline: options.offline ?? false,
+    lockTimeoutMs: milliseconds('lockTimeoutMs', options.lockTimeoutMs ?? 30 * 60_000),
+    settleMs: milliseconds('settleMs', options.settleMs ?? 10_000),
+  };
+}
+
+function oneOf<const T extends string>(option: string, value: T, allowed: readonly T[]): T {
+  if (!allowed.includes(value)) throw new InvalidOptionError(option, `it is one of ${allowed.join(', ')}`);
+  return value;
+}
+
+function milliseconds(option: string, value: number): number {
+  if (!Number.isFinite(value) || value < 0) throw new InvalidOptionError(option, 'it is a number of milliseconds, 0 or more');
+  return value;
+}

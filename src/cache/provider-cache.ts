@@ -1,0 +1,294 @@
+/**
+ * The provider cache: what its users call. A request's journey is look-up, lock, download, verify, unpack, publish;
+ * the steps themselves are the files beside this one.
+ */
+import { join } from 'node:path';
+import { CacheClosedError, HashUnprovenError, OfflineError, ReadOnlyError } from '../errors.ts';
+import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
+import { RegistryClient } from '../registry/index.ts';
+import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
+import { findStaging, openDirectories, type CacheDirectories, type StagingPlace } from './directories.ts';
+import type { EntryPlace } from './entry.ts';
+import { Flights } from './flights.ts';
+import { keepHouse } from './housekeeping.ts';
+import { installPackage, type Installation, type InstallationResult } from './installation.ts';
+import { listEntries } from './listing.ts';
+import { checkOptions, type CheckedOptions, type ProviderCacheOptions } from './options.ts';
+import { createPin, type Pin } from './pins.ts';
+import { enterPresence, type Presence } from './presence.ts';
+import type { ProgressListener } from './progress.ts';
+import { identityPath, providerPackage, type Outcome, type PackageIdentity, type ProviderPackage } from './provider-package.ts';
+import { checkExpectedHashes, exactIdentity, newestIdentity, parseRequest, resolveRequest, type ProviderRequest } from './requests.ts';
+import { verificationRules, type VerificationRules } from './verification-policy.ts';
+
+/** Options of {@link ProviderCache.ensure}. */
+export interface EnsureOptions {
+  /**
+   * Hashes with their schemes (`h1:…`, `zh:…`), of which the package must have one, whatever the outcome: those of a
+   * dependency lock file. They prove an entry that somebody else put there, and stand in for a signature.
+   */
+  readonly expectedHashes?: readonly string[] | undefined;
+  /** Keeps the package from being pruned until {@link ProviderPackage.pin} is released or the process ends. Default false. */
+  readonly pin?: boolean | undefined;
+  /** Ends this call's wait within 100 ms, with the signal's reason. The work goes on for other callers, and stops with the last one. */
+  readonly signal?: AbortSignal | undefined;
+  /** Hears what is being done. */
+  readonly onProgress?: ProgressListener | undefined;
+}
+
+/** Options of {@link ProviderCache.lookup}. */
+export type LookupOptions = Pick<EnsureOptions, 'expectedHashes' | 'signal'>;
+
+/** Options of {@link ProviderCache.list}. */
+export type ListOptions = Pick<EnsureOptions, 'signal'>;
+
+/** What this process has under way in the cache's directory once it has written something. */
+interface Workshop {
+  readonly presence: Presence;
+  readonly place: StagingPlace;
+}
+
+/**
+ * A cache of provider packages in one directory, shared with any number of processes and hosts, and with `terraform` and
+ * `tofu` themselves. One instance may be used by any number of calls at once.
+ */
+export class ProviderCache implements AsyncDisposable {
+  /** Absolute path of the cache's directory. */
+  readonly directory: string;
+  /** Absolute path of the tree in the clients' layout: a `filesystem_mirror` or `TF_PLUGIN_CACHE_DIR` for them. */
+  readonly providersDirectory: string;
+  readonly #options: CheckedOptions;
+  readonly #given: ProviderCacheOptions;
+  readonly #directories: CacheDirectories;
+  readonly #registry: RegistryClient;
+  readonly #rulesOf: (hostname: string) => VerificationRules;
+  readonly #flights = new Flights<InstallationResult>();
+  readonly #known = new Map<string, BoundRecord>();
+  #workshop: Promise<Workshop> | undefined;
+  #housekeeping: Promise<void> = Promise.resolve();
+  #closed: Promise<void> | undefined;
+
+  private constructor(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories) {
+    this.#given = given;
+    this.#options = options;
+    this.#directories = directories;
+    this.directory = directories.root;
+    this.providersDirectory = directories.providers;
+    this.#rulesOf = verificationRules(given.verification);
+    this.#registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
+  }
+
+  /**
+   * Opens a cache, and makes its directory if it is missing. Opens no connection and takes no lock.
+   *
+   * @throws InvalidOptionError, InvalidHostnameError - an option is not as it must be
+   * @throws CacheFormatError - another version of the library wrote the directory
+   * @throws FileSystemError - the directory cannot be read or made
+   */
+  static async open(options: ProviderCacheOptions): Promise<ProviderCache> {
+    const checked = checkOptions(options);
+    const { directory, providersDirectory } = options;
+    return new ProviderCache(options, checked, await openDirectories({ directory, providersDirectory, readOnly: checked.readOnly }));
+  }
+
+  /**
+   * Makes sure that a package is in the cache, and answers it. A hit takes no lock and writes nothing; otherwise the
+   * package is downloaded once, however many callers, processes and hosts ask for it at the same time, and appears in
+   * the tree by one rename, verified and whole. Whatever fails leaves the tree as it was.
+   *
+   * @throws ProviderNotFoundError, VersionNotFoundError, PlatformNotSupportedError, ProtocolNotSupportedError, UnauthorizedError,
+   * RegistryResponseError, DiscoveryError, ServiceNotProvidedError - what the registry says
+   * @throws HttpStatusError, NetworkError, RedirectError, ResponseTooLargeError, DownloadIncompleteError - the network
+   * @throws ChecksumMismatchError, ChecksumsInvalidError, SignatureInvalidError, HashMismatchError, HashUnprovenError - verification
+   * @throws UnsafeArchiveError, InvalidArchiveError, ExecutableMissingError - the zip
+   * @throws EntryConflictError - somebody else's entry stands there, with `onConflict: 'error'`
+   * @throws OfflineError, ReadOnlyError - it is missing, and may not be fetched
+   * @throws LockTimeoutError, FileSystemError, CacheClosedError
+   */
+  async ensure(request: ProviderRequest, options: EnsureOptions = {}): Promise<ProviderPackage> {
+    const { signal, expectedHashes = [], pin = false, onProgress } = options;
+    signal?.throwIfAborted();
+    this.#assertOpen();
+    checkExpectedHashes(expectedHashes);
+    const identity = await this.#resolve(request, signal);
+    const place = this.#placeOf(identity);
+    const criteria = this.#criteria(identity, expectedHashes, signal);
+    // Pinned before it is looked at: what is looked at first may be pruned in between.
+    const mark = pin ? await this.#pin(place.package) : undefined;
+    try {
+      const { bound, outcome } = await this.#obtain(identity, place, criteria, onProgress);
+      this.#known.set(place.package, bound);
+      return providerPackage(identity, place.path, bound.record, outcome, mark);
+    } catch (error) {
+      await mark?.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Answers a package that is in the cache, and meets the cache's verification rules; `undefined` when there is none. No
+   * network, no lock. Constraints are matched against the versions in the cache.
+   *
+   * @throws HashMismatchError - it is there, and has none of the expected hashes
+   * @throws FileSystemError, CacheClosedError
+   */
+  async lookup(request: ProviderRequest, options: LookupOptions = {}): Promise<ProviderPackage | undefined> {
+    const { signal, expectedHashes = [] } = options;
+    signal?.throwIfAborted();
+    this.#assertOpen();
+    checkExpectedHashes(expectedHashes);
+    const parsed = parseRequest(request, this.#options.defaultHost);
+    const candidates = exactIdentity(parsed) ?? newestIdentity(parsed, await this.#cachedVersions(parsed.address, parsed.platform));
+    return candidates === undefined ? undefined : this.#lookup(candidates, expectedHashes, signal);
+  }
+
+  /**
+   * All packages in the cache that meet its verification rules, in the order of their paths. What other programs put
+   * there and nothing proves is left out, and so is what disappears meanwhile.
+   */
+  async *list(options: ListOptions = {}): AsyncGenerator<ProviderPackage, void, undefined> {
+    this.#assertOpen();
+    for await (const identity of listEntries(this.providersDirectory)) {
+      options.signal?.throwIfAborted();
+      const found = await this.#lookup(identity, [], options.signal);
+      if (found !== undefined) yield found;
+    }
+  }
+
+  /** Ends all calls that still run (they reject with a `CacheClosedError`), and resolves when nothing of them is left. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed ??= this.#close();
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#flights.close(new CacheClosedError(this.directory));
+    await this.#registry.close();
+    await this.#housekeeping;
+    const workshop = await this.#workshop?.catch(() => undefined);
+    await workshop?.presence.leave();
+  }
+
+  #assertOpen(): void {
+    if (this.#closed !== undefined) throw new CacheClosedError(this.directory);
+  }
+
+  async #resolve(request: ProviderRequest, signal: AbortSignal | undefined): Promise<PackageIdentity> {
+    const parsed = parseRequest(request, this.#options.defaultHost);
+    const { offline, readOnly } = this.#options;
+    return resolveRequest(parsed, {
+      offline: offline || readOnly,
+      versions: async (address) => {
+        if (offline || readOnly) return this.#cachedVersions(address, parsed.platform);
+        const { versions } = await this.#registry.versions(address, { signal });
+        return versions.map(({ version }) => version);
+      },
+    });
+  }
+
+  /** A hit, or else the shared work of all calls of this process that want the same on the same terms. */
+  async #obtain(
+    identity: PackageIdentity,
+    place: EntryPlace,
+    criteria: Criteria,
+    onProgress: ProgressListener | undefined,
+  ): Promise<{ readonly bound: BoundRecord; readonly outcome: Outcome }> {
+    const judgement = await judgeEntry(place, criteria, this.#known.get(place.package));
+    if (judgement.verdict === 'accepted') return { bound: judgement.bound, outcome: judgement.adopted ? 'adopted' : 'hit' };
+    if (criteria.offline) {
+      throw judgement.verdict === 'missing' ? new OfflineError(place.package) : new HashUnprovenError(place.package, criteria.expectedHashes);
+    }
+    if (criteria.readOnly) throw new ReadOnlyError(place.package);
+    const terms = [place.package, ...criteria.expectedHashes].join('\n');
+    const { value, started } = await this.#flights.join(
+      terms,
+      async (signal, report) => this.#install({ identity, place, criteria: { ...criteria, signal }, signal, report }),
+      { signal: criteria.signal, onProgress },
+    );
+    return { bound: value.bound, outcome: started ? value.outcome : 'joined' };
+  }
+
+  async #install(task: Installation): Promise<InstallationResult> {
+    const workshop = await this.#enter();
+    const { lockStrategy, lockTimeoutMs, onConflict, settleMs } = this.#options;
+    return installPackage(task, {
+      registry: this.#registry,
+      locks: this.#directories.locks,
+      lockStrategy,
+      lockTimeoutMs,
+      limits: this.#given.archiveLimits,
+      onConflict,
+      settleMs,
+      staging: workshop.place.staging,
+      trash: workshop.place.trash,
+      owner: workshop.presence.id,
+    });
+  }
+
+  async #lookup(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Promise<ProviderPackage | undefined> {
+    const place = this.#placeOf(identity);
+    const judgement = await judgeEntry(place, this.#criteria(identity, expectedHashes, signal), this.#known.get(place.package));
+    if (judgement.verdict !== 'accepted') return undefined;
+    this.#known.set(place.package, judgement.bound);
+    return providerPackage(identity, place.path, judgement.bound.record, judgement.adopted ? 'adopted' : 'hit');
+  }
+
+  async #pin(packagePath: string): Promise<Pin> {
+    if (this.#options.readOnly) throw new ReadOnlyError(`A pin of ${packagePath}`);
+    const { presence } = await this.#enter();
+    return createPin(this.#directories.pins, packagePath, presence.id);
+  }
+
+  /** The first thing that this process writes: its presence. The sweep that follows keeps nobody waiting. */
+  async #enter(): Promise<Workshop> {
+    this.#workshop ??= this.#openWorkshop();
+    try {
+      return await this.#workshop;
+    } catch (error) {
+      this.#workshop = undefined;
+      throw error;
+    }
+  }
+
+  async #openWorkshop(): Promise<Workshop> {
+    const place = await findStaging(this.#directories);
+    const presence = await enterPresence(this.#directories.presence);
+    this.#housekeeping = keepHouse(this.#directories, place, presence);
+    return { presence, place };
+  }
+
+  async #cachedVersions(address: ProviderAddress, platform: Platform): Promise<Version[]> {
+    const versions: Version[] = [];
+    for await (const entry of listEntries(this.providersDirectory, String(address))) {
+      if (String(entry.platform) === String(platform)) versions.push(entry.version);
+    }
+    return versions;
+  }
+
+  #placeOf(identity: PackageIdentity): EntryPlace {
+    const packagePath = identityPath(identity);
+    return {
+      package: packagePath,
+      type: identity.address.type,
+      path: join(this.providersDirectory, packagePath),
+      records: this.#directories.records,
+      network: this.#directories.network,
+    };
+  }
+
+  #criteria(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Criteria {
+    const { verifyOnHit, offline, readOnly } = this.#options;
+    return {
+      rules: this.#rulesOf(identity.address.hostname),
+      expectedHashes,
+      hashHits: verifyOnHit === 'hash',
+      offline,
+      readOnly,
+      signal,
+    };
+  }
+}

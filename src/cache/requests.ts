@@ -1,0 +1,90 @@
+/** What a caller asks for, made exact: spellings, defaults, and constraints against the versions that there are. */
+import { InvalidOptionError, OfflineError, VersionNotFoundError } from '../errors.ts';
+import {
+  currentPlatform,
+  exactVersion,
+  newestMatching,
+  parseConstraints,
+  parsePlatform,
+  parseProviderAddress,
+  type Constraints,
+  type Platform,
+  type ProviderAddress,
+  type Version,
+} from '../layout/index.ts';
+import { parseHash } from '../verify/index.ts';
+import type { PackageIdentity } from './provider-package.ts';
+
+/** A request for one package. */
+export interface ProviderRequest {
+  /** `'hashicorp/null'`, `'registry.example.com/acme/thing'`, or a parsed address. */
+  readonly source: string | ProviderAddress;
+  /** An exact version (`'3.2.4'`), or constraints (`'~> 3.0'`), of which the newest match is taken. */
+  readonly version: string | Version;
+  /** `'linux_amd64'`; this machine's platform when left out. */
+  readonly platform?: string | Platform | undefined;
+}
+
+/** A request whose version is still open. */
+export interface ParsedRequest {
+  readonly address: ProviderAddress;
+  readonly version: Version | Constraints;
+  readonly platform: Platform;
+}
+
+/** Reads a request. */
+export function parseRequest(request: ProviderRequest, defaultHost: string | undefined): ParsedRequest {
+  const { source, version, platform } = request;
+  return {
+    address: typeof source === 'string' ? parseProviderAddress(source, { defaultHost }) : source,
+    version: typeof version === 'string' ? (exactVersion(version) ?? parseConstraints(version)) : version,
+    platform: platform === undefined ? currentPlatform() : typeof platform === 'string' ? parsePlatform(platform) : platform,
+  };
+}
+
+/** The exact package of a request; undefined when its version is constraints. */
+export function exactIdentity({ address, version, platform }: ParsedRequest): PackageIdentity | undefined {
+  return isConstraints(version) ? undefined : { address, version, platform };
+}
+
+/** The newest of the given versions that a request allows; undefined when none is. */
+export function newestIdentity({ address, version, platform }: ParsedRequest, available: Iterable<Version>): PackageIdentity | undefined {
+  if (!isConstraints(version)) return { address, version, platform };
+  const newest = newestMatching(available, version);
+  return newest === undefined ? undefined : { address, version: newest, platform };
+}
+
+/** Where versions come from: the registry, or the cache itself. */
+export interface VersionSource {
+  /** Whether only the cache is asked. */
+  readonly offline: boolean;
+  versions(address: ProviderAddress): Promise<readonly Version[]>;
+}
+
+/**
+ * Decides on a version.
+ *
+ * @throws VersionNotFoundError when none matches; OfflineError when none in the cache does, and only that is asked.
+ */
+export async function resolveRequest(request: ParsedRequest, source: VersionSource): Promise<PackageIdentity> {
+  const { address, version, platform } = request;
+  if (!isConstraints(version)) return { address, version, platform };
+  const available = await source.versions(address);
+  const newest = newestIdentity(request, available);
+  if (newest !== undefined) return newest;
+  if (source.offline) throw new OfflineError(`${String(address)} ${String(version)} ${String(platform)}`);
+  throw new VersionNotFoundError(String(address), String(version), available.slice(-10).reverse().map(String));
+}
+
+/**
+ * Checks what a caller expects: a hash without a scheme would never match, and fail much later.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkExpectedHashes(hashes: readonly string[]): void {
+  for (const hash of hashes) parseHash(hash);
+}
+
+function isConstraints(version: Version | Constraints): version is Constraints {
+  return 'allows' in version;
+}

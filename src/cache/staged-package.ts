@@ -1,0 +1,150 @@
+/**
+ * One package from its registry into private staging: downloaded, verified, unpacked, hashed and made durable. Nothing
+ * here is visible to anyone; whoever publishes it needs to check nothing more.
+ */
+import { mkdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { extractZip, type ArchiveLimits, type ExtractedFile } from '../archive/index.ts';
+import { redactUrl } from '../diagnostics.ts';
+import { ChecksumMismatchError, HashMismatchError, SignatureInvalidError } from '../errors.ts';
+import { isPluginExecutable } from '../layout/index.ts';
+import type { PackageMetadata, RegistryClient } from '../registry/index.ts';
+import { checkRegistryPackages, checksumFor, matchesExpected, packageHashFromFiles, parseChecksums, verifyChecksumsSignature } from '../verify/index.ts';
+import { fileSystemError } from '../system-errors.ts';
+import { describeExecutable } from './entry.ts';
+import type { ProgressListener } from './progress.ts';
+import { identityPath, type PackageIdentity } from './provider-package.ts';
+import type { EntryRecord, Provenance, SignatureProvenance } from './record-format.ts';
+import type { VerificationRules } from './verification-policy.ts';
+
+/** What a package is fetched with. */
+export interface StageOptions {
+  readonly registry: RegistryClient;
+  readonly rules: VerificationRules;
+  readonly expectedHashes: readonly string[];
+  readonly limits: ArchiveLimits | undefined;
+  readonly signal: AbortSignal;
+  readonly report: ProgressListener;
+}
+
+/** A package in staging. */
+export interface StagedPackage {
+  /** The unpacked tree, in the staging directory. */
+  readonly directory: string;
+  /** Its record; the executable's times are those of the staged file, which a rename keeps. */
+  readonly record: EntryRecord;
+}
+
+/**
+ * Fetches, verifies and unpacks a package into `staging`.
+ *
+ * @throws ChecksumMismatchError, ChecksumsInvalidError, SignatureInvalidError when it is not what the registry signed
+ * @throws HashMismatchError when it has none of the expected hashes
+ * @throws UnsafeArchiveError, InvalidArchiveError, ExecutableMissingError when the zip is not fit to be unpacked
+ */
+export async function stagePackage(identity: PackageIdentity, staging: string, options: StageOptions): Promise<StagedPackage> {
+  const { registry, rules, report, signal } = options;
+  const name = identityPath(identity);
+  report({ phase: 'resolving', package: name });
+  const metadata = await registry.package(identity.address, identity.version, identity.platform, { signal });
+  const archive = join(staging, 'package.zip');
+
+  const [downloaded, sums] = await bothOrNone(
+    signal,
+    (either) =>
+      registry.download(metadata, archive, {
+        signal: either,
+        onProgress: ({ receivedBytes, totalBytes }) => {
+          report({ phase: 'downloading', package: name, receivedBytes, totalBytes });
+        },
+      }),
+    (either) => checkSums(registry, metadata, rules, either),
+  );
+  report({ phase: 'verifying', package: name });
+  const subject = redactUrl(downloaded.finalUrl);
+  if (downloaded.sha256 !== metadata.shasum) {
+    const detail = `${downloaded.bytes} bytes of ${downloaded.contentType ?? 'no content type'}`;
+    throw new ChecksumMismatchError({ subject, expected: metadata.shasum, actual: downloaded.sha256, detail });
+  }
+  checkRegistryPackages({
+    packages: metadata.packages,
+    platform: String(metadata.platform),
+    shasum: metadata.shasum,
+    archiveBytes: downloaded.bytes,
+  });
+
+  const directory = join(staging, 'package');
+  const files = await unpack(identity, archive, directory, options);
+  const h1 = packageHashFromFiles(files);
+  const zh = `zh:${downloaded.sha256}`;
+  if (options.expectedHashes.length > 0 && matchesExpected(options.expectedHashes, [h1, zh]) !== 'match') {
+    throw new HashMismatchError(name, options.expectedHashes, [h1, zh]);
+  }
+  const provenance: Provenance = {
+    provedBy: 'archive',
+    url: subject,
+    archiveBytes: downloaded.bytes,
+    ...sums,
+    installedAt: new Date().toISOString(),
+  };
+  const executable = await describeExecutable(directory, identity.address.type);
+  const unpacked = { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
+  return { directory, record: { package: name, h1, zh, unpacked, executable, provenance } };
+}
+
+/** The zip's checksum in the signed document; with `'off'` nobody asks for it. */
+async function checkSums(registry: RegistryClient, metadata: PackageMetadata, rules: VerificationRules, signal: AbortSignal): Promise<Pick<Provenance, 'checksum' | 'signature'>> {
+  if (rules.signature === 'off') return { checksum: 'registry', signature: { status: 'not-checked' } };
+  const { sums, signature } = await registry.checksums(metadata, { signal });
+  const signed = await checkSignature(metadata, sums, signature, rules);
+  const promised = checksumFor(parseChecksums(new TextDecoder().decode(sums)), metadata.filename);
+  if (promised !== metadata.shasum) {
+    throw new ChecksumMismatchError({ subject: metadata.filename, expected: promised, actual: metadata.shasum, detail: 'the registry and its SHA256SUMS differ' });
+  }
+  return { checksum: 'sums', signature: signed };
+}
+
+async function checkSignature(metadata: PackageMetadata, sums: Uint8Array, signature: Uint8Array | undefined, rules: VerificationRules): Promise<SignatureProvenance> {
+  const keys = metadata.signingKeys.map((key) => key.asciiArmor);
+  if (keys.length === 0) {
+    // As OpenTofu: a registry that names no key offers no signature; one that names keys has to be signed by one of them.
+    if (rules.signature === 'when-offered') return { status: 'not-offered' };
+    throw new SignatureInvalidError('no-keys', `${metadata.address.hostname} names no signing key; set verification to 'when-offered' for it if that is as it should be`);
+  }
+  if (signature === undefined) throw new SignatureInvalidError('missing', `${redactUrl(metadata.signatureUrl ?? metadata.checksumsUrl)} holds no signature`);
+  const { fingerprint, keyId, expired, signedBeforeExpiry } = await verifyChecksumsSignature({ sums, signature, keys, expiredKeys: rules.expiredKeys });
+  return { status: 'verified', fingerprint, keyId, expired, signedBeforeExpiry };
+}
+
+async function unpack(identity: PackageIdentity, archive: string, directory: string, { limits, signal, report }: StageOptions): Promise<ExtractedFile[]> {
+  try {
+    await mkdir(directory, { mode: 0o700 });
+  } catch (error) {
+    throw fileSystemError(error, 'create', directory);
+  }
+  const files = await extractZip(archive, directory, {
+    limits,
+    signal,
+    isExecutable: (name) => isPluginExecutable(identity.address.type, name),
+    onProgress: ({ writtenBytes, totalBytes }) => {
+      report({ phase: 'unpacking', package: identityPath(identity), writtenBytes, totalBytes });
+    },
+  });
+  // The zip has served; the space may be needed by the next package.
+  await unlink(archive);
+  return files;
+}
+
+/** Runs two things at once; when one fails the other is stopped and awaited, so that nothing is written afterwards. */
+async function bothOrNone<A, B>(signal: AbortSignal, first: (signal: AbortSignal) => Promise<A>, second: (signal: AbortSignal) => Promise<B>): Promise<[A, B]> {
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const work: [Promise<A>, Promise<B>] = [first(either), second(either)];
+  try {
+    return await Promise.all(work);
+  } catch (error) {
+    stop.abort();
+    await Promise.allSettled(work);
+    throw error;
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * A cache of Terraform and OpenTofu provider packages that any number of processes and hosts share through one
+ * directory. The parts it is made of are subpaths of their own: `rwx-cache/lock`, `rwx-cache/atomic`, `rwx-cache/verify`,
+ * `rwx-cache/registry`, `rwx-cache/archive`, `rwx-cache/layout`, and every error in `rwx-cache/errors`.
+ *
+ * @packageDocumentation
+ */
+export { ProviderCache } from './cache/provider-cache.ts';
+export type { EnsureOptions, ListOptions, LookupOptions } from './cache/provider-cache.ts';
+export type { CacheLockStrategy } from './cache/entry-lock.ts';
+export type { LinkMethod, LinkOptions } from './cache/link.ts';
+export type { ProviderCacheOptions } from './cache/options.ts';
+export type { Pin } from './cache/pins.ts';
+export type { ProgressEvent, ProgressListener } from './cache/progress.ts';
+export type { Outcome, PackageIdentity, ProviderPackage } from './cache/provider-package.ts';
+export type { Provenance, SignatureProvenance } from './cache/record-format.ts';
+export type { ProviderRequest } from './cache/requests.ts';
+export type { HostVerification, SignaturePolicy, VerificationOptions } from './cache/verification-policy.ts';
+export { RwxCacheError } from './errors.ts';
+export type { ErrorCode, LockHolder } from './errors.ts';
