@@ -25,14 +25,8 @@ export function splitLabels(name: string): string[] {
  */
 export function toBothForms(name: string): IdnaResult {
   if (BAD_ASCII.test(name)) return { problem: 'only letters, digits, hyphens and dots may stand in it' };
-  // Since Unicode 15.1 the capital sharp s maps to the small one; the clients' tables are older and map it to "ss".
-  const given = splitLabels(name.replaceAll('\u1e9e', 'ss'));
-  if (given.includes('')) return { problem: 'it has an empty label' };
-
-  // Node takes a name whose last label looks like a number for an IPv4 address; behind a letter it does not.
-  const guarded = domainToASCII(`${given.join('.')}.x`);
-  if (guarded === '') return { problem: 'it is not a valid internationalised name' };
-  const ascii = guarded.slice(0, -2);
+  const ascii = mapToAscii(name);
+  if (ascii === undefined) return { problem: 'it is not a valid internationalised name' };
 
   const shown: string[] = [];
   for (const label of ascii.split('.')) {
@@ -44,6 +38,19 @@ export function toBothForms(name: string): IdnaResult {
   return { ascii, display: shown.join('.') };
 }
 
+/** Letters, digits, hyphens and dots, and nothing that could be punycode: lower case is all that mapping does to it. */
+const PLAIN = /^(?!.*[Xx][Nn]--)[0-9A-Za-z.-]+$/u;
+
+function mapToAscii(name: string): string | undefined {
+  // Most names are plain, and a cache hit costs little more than this.
+  if (PLAIN.test(name)) return name.toLowerCase();
+  // Since Unicode 15.1 the capital sharp s maps to the small one; the clients' tables are older and map it to "ss".
+  const given = splitLabels(name.replaceAll('\u1e9e', 'ss')).join('.');
+  // Node takes a name whose last label looks like a number for an IPv4 address; in front of a letter it does not.
+  const guarded = domainToASCII(`${given}.x`);
+  return guarded === '' ? undefined : guarded.slice(0, -2);
+}
+
 function labelProblem(ascii: string, unicode: string): string | undefined {
   if (unicode === '') return 'it has an empty label';
   // A composed sign such as U+2260 hides a "=", which STD3 forbids.
@@ -52,7 +59,7 @@ function labelProblem(ascii: string, unicode: string): string | undefined {
   if (unicode.startsWith('xn--') || /^..--/u.test(unicode)) return 'a label may not have hyphens in third and fourth place';
   // Not every Node version refuses punycode that no name maps to; the way there and back shows it.
   if (unicode !== ascii && domainToASCII(unicode) !== ascii) return 'a label is not valid punycode';
-  if (!keepsBidiRule(unicode)) return 'a label mixes writing directions';
+  if (unicode !== ascii && !keepsBidiRule(unicode)) return 'a label mixes writing directions';
   return undefined;
 }
 

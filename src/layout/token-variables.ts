@@ -31,6 +31,6 @@ function forDisplay(host: string): string {
     .replaceAll('\u03c2', '\u03c3')
     .replaceAll(/[\u200c\u200d]/gu, '')
     .split('.')
-    .map((label) => (/^xn--[0-9a-z-]+$/iu.test(label) ? domainToUnicode(label) || label : label))
+    .map((label) => (/^[Xx][Nn]--[0-9A-Za-z-]+$/u.test(label) ? domainToUnicode(label) || label : label))
     .join('.');
 }

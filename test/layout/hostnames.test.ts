@@ -56,6 +56,11 @@ describe('normalizeHostname', () => {
     assert.deepEqual(normalizeHostname('example.com。'), { ascii: 'example.com.', display: 'example.com.' });
   });
 
+  it('maps letters that fold to ASCII (long s, Kelvin sign)', () => {
+    assert.deepEqual(normalizeHostname('\u017f\u212a.com'), { ascii: 'sk.com', display: 'sk.com' });
+    assert.deepEqual(normalizeHostname('EXAMPLE.com'), { ascii: 'example.com', display: 'example.com' });
+  });
+
   it('takes punycode only in upper case, and only if a name maps to it', () => {
     assert.deepEqual(normalizeHostname('XN--MNCHEN-3YA.DE'), { ascii: 'xn--mnchen-3ya.de', display: 'münchen.de' });
     for (const given of ['xn--mnchen-3ya.de', 'a.xn--mnchen-3ya', 'XN--.de', 'XN--A.de', 'XN--ABC-.de', 'XN--0.de', 'XN--1CH.com']) refused(given);
