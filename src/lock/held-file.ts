@@ -1,0 +1,155 @@
+/**
+ * A lock file that this process has locked: opening it, waiting for the grant, making sure that the file still is the one at its path, and letting go.
+ * On a local file system the wait is the kernel's own fair queue. On a network file system it never is: the server forgets a
+ * waiter after one lease, and the grant then came 11 to 18 s late (measured); there the lock is asked for again and again.
+ */
+import type { BigIntStats } from 'node:fs';
+import { stat, type FileHandle } from 'node:fs/promises';
+import { abortReason, delay } from '../abort.ts';
+import { isSame, standsFor } from '../atomic/identity.ts';
+import { LockUnsupportedError } from '../errors.ts';
+import { hasSystemError } from '../system-errors.ts';
+import { openLockFile, type LockFileRequest, type OpenLockFile } from './lock-file.ts';
+import { isContention, isPassing, lockFailure, nativeLocks, type NativeLocks } from './native.ts';
+import type { NetworkTest } from './network.ts';
+import { tryLockOnThread } from './try-lock.ts';
+import type { LockMode } from './types.ts';
+import type { Wait } from './wait.ts';
+
+/** What is asked for. */
+export interface HoldRequest extends LockFileRequest {
+  readonly mode: LockMode | 'exclusive-or-shared';
+  readonly isNetwork: NetworkTest;
+}
+
+/** A lock file, open and locked. */
+export interface HeldFile {
+  readonly path: string;
+  readonly handle: FileHandle;
+  readonly writable: boolean;
+  readonly mode: LockMode;
+  readonly network: boolean;
+  /** The file's state right after the grant. */
+  readonly stats: BigIntStats;
+}
+
+/** Whoever drops a lock object keeps the lock: without this, the collector would close its descriptor. */
+const held = new Set<HeldFile>();
+
+const SHORTEST_POLL_MS = 50;
+const LONGEST_POLL_MS = 500;
+/** How often a call that does not wait is made again after an error that means nothing by itself. */
+const TRIES = 4;
+
+/**
+ * Locks the file, waiting as long as it takes; `undefined` where it is missing and not to be made, or, without a `wait`, where somebody
+ * else holds it. The signal of the wait is watched; a descriptor that the kernel's queue or a lock call still names is closed only
+ * after their answer.
+ *
+ * @throws LockUnsupportedError
+ * @throws FileSystemError
+ */
+export async function holdFile(path: string, request: HoldRequest, wait: Wait | undefined): Promise<HeldFile | undefined> {
+  const locks = await nativeLocks(path);
+  const network = await request.isNetwork(path);
+  for (let attempts = 1; ; attempts += 1) {
+    const file = await openLockFile(path, request);
+    if (file === undefined) return undefined;
+    const mode = request.mode === 'exclusive-or-shared' ? (file.writable ? 'exclusive' : 'shared') : request.mode;
+    let keep = false;
+    try {
+      const granted = network
+        ? await pollForGrant(path, file, mode === 'shared', wait)
+        : await queueForGrant(path, locks, file, mode === 'shared', wait);
+      if (!granted) return undefined;
+      if (wait?.signal?.aborted === true) throw abortReason(wait.signal);
+      const stats = await statsIfInPlace(path, file.handle, network);
+      if (stats !== undefined) {
+        keep = true;
+        const result: HeldFile = { path, ...file, mode, network, stats };
+        held.add(result);
+        return result;
+      }
+    } finally {
+      if (!keep) await file.handle.close();
+    }
+    // Someone has replaced the file between our open and our grant, so this lock excludes nobody: once more, with the new one.
+    if (attempts > 3) await delay(attempts, wait?.signal);
+  }
+}
+
+/** Lets go of the lock. Never rejects: after this call the descriptor is gone, whatever the file system said about it. */
+export async function letGo(file: HeldFile): Promise<void> {
+  held.delete(file);
+  if (!file.network) {
+    // Closing does it as well, but later: on a thread, and only when a child that is just being started has let go of its copy.
+    const locks = await nativeLocks(file.path);
+    try {
+      locks.unlock(file.handle.fd);
+    } catch {
+      // The close that follows releases it in any case.
+    }
+  }
+  await file.handle.close().catch(() => undefined);
+}
+
+/** Whether the locked file is still the one that a newcomer would open. */
+export async function isInPlace(file: HeldFile): Promise<boolean> {
+  if (file.network) return standsFor(file.path, file.stats);
+  const there = await statIfPresent(file.path);
+  return there !== undefined && isSame(there, file.stats);
+}
+
+async function statsIfInPlace(path: string, handle: FileHandle, network: boolean): Promise<BigIntStats | undefined> {
+  if (network) {
+    const stats = await handle.stat({ bigint: true });
+    return (await standsFor(path, stats)) ? stats : undefined;
+  }
+  const [stats, there] = await Promise.all([handle.stat({ bigint: true }), statIfPresent(path)]);
+  if (!stats.isFile()) throw new LockUnsupportedError(path, 'it is not a regular file; give the lock a file of its own');
+  return there !== undefined && isSame(stats, there) ? stats : undefined;
+}
+
+async function statIfPresent(path: string): Promise<BigIntStats | undefined> {
+  try {
+    return await stat(path, { bigint: true });
+  } catch (error) {
+    if (hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ESTALE')) return undefined;
+    throw error;
+  }
+}
+
+async function queueForGrant(path: string, locks: NativeLocks, { handle }: OpenLockFile, shared: boolean, wait: Wait | undefined): Promise<boolean> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      if (locks.tryLock(handle.fd, { shared })) return true;
+      if (wait === undefined) return false;
+      wait.contended();
+      // The queue cannot be left, so whoever does not wait must not enter it.
+      if (wait.signal?.aborted === true) throw abortReason(wait.signal);
+      await locks.waitForLock(handle.fd, { shared });
+      return true;
+    } catch (error) {
+      if (!isContention(error) && !isPassing(error)) throw lockFailure(error, path);
+      if (wait === undefined && attempts === TRIES) return false;
+    }
+    await delay(Math.min(attempts, LONGEST_POLL_MS), wait?.signal);
+  }
+}
+
+async function pollForGrant(path: string, { handle }: OpenLockFile, shared: boolean, wait: Wait | undefined): Promise<boolean> {
+  const { dev } = await handle.stat({ bigint: true });
+  let attempts = 1;
+  for (let longest = 2 * SHORTEST_POLL_MS; ; longest = Math.min(2 * longest, LONGEST_POLL_MS)) {
+    try {
+      if (await tryLockOnThread(dev, handle.fd, shared)) return true;
+      if (wait === undefined) return false;
+    } catch (error) {
+      if (!isContention(error) && !isPassing(error)) throw lockFailure(error, path);
+      if (wait === undefined && attempts === TRIES) return false;
+    }
+    attempts += 1;
+    wait?.contended();
+    await delay(SHORTEST_POLL_MS + Math.random() * (longest - SHORTEST_POLL_MS), wait?.signal);
+  }
+}
