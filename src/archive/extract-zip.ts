@@ -1,4 +1,16 @@
-import type { ArchiveLimits } from './limits.ts';
+/** Unpacking a zip into a private directory: headers first, then every file in one pass, then the directories' names. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { attempt, finishOrAbandon } from '../atomic/attempt.ts';
+import { syncDirectory } from '../atomic/sync.ts';
+import { logger } from '../diagnostics.ts';
+import { InvalidOptionError } from '../errors.ts';
+import { makeEntryDirectory, writeEntryFile } from './entry-writer.ts';
+import { checkUnpackedBytes, resolveLimits, type ArchiveLimits } from './limits.ts';
+import { inParallel } from './parallel.ts';
+import { unpackEntry } from './zip-data.ts';
+import { withZip, type OpenZip } from './zip-file.ts';
+import { planExtraction, type PlannedFile, type ZipPlan } from './zip-plan.ts';
 
 /** A file that was unpacked. */
 export interface ExtractedFile {
@@ -14,7 +26,7 @@ export interface ExtractedFile {
 
 /** How far {@link extractZip} is. */
 export interface ExtractProgress {
-  /** The entry that the last bytes belong to. */
+  /** The entry that the last bytes belong to; several are unpacked at once. */
   readonly entry: string;
   /** Bytes written so far, of all entries. */
   readonly writtenBytes: number;
@@ -36,7 +48,79 @@ export interface ExtractOptions {
   readonly onProgress?: ((progress: ExtractProgress) => void) | undefined;
 }
 
+/** Entries unpacked at once. libuv's pool has four threads, and each entry keeps up to 6 MiB of chunks. */
+const PARALLEL = 3;
+
+const log = logger('archive');
+
+/**
+ * Unpacks the zip `archive` into `destination`, an existing, empty directory that nobody else writes to, on the file
+ * system where the files are wanted. Resolves with the files in the order of the archive; their hashes are those of the
+ * bytes that were written (the input of `packageHashFromFiles`).
+ *
+ * Files become 0444, or 0555 where the archive or `isExecutable` says executable; directories 0755; the umask does not matter.
+ * Every rule that headers alone can break is settled before the first file is made. After a failure the destination
+ * holds parts, and its owner removes it; nothing is written to it once the call has rejected. An abort rejects within
+ * 100 ms: should a call to a hanging file system still be under way then, that one call ends in the background.
+ *
+ * @throws UnsafeArchiveError - an entry breaks a rule (names, types, duplicates, overlaps, headers that disagree, encryption), or the archive a limit
+ * @throws InvalidArchiveError - it is no zip, cut short, empty, or damaged (CRC-32 and lengths are checked)
+ * @throws InvalidOptionError - the destination is not empty
+ * @throws FileSystemError - the archive cannot be read, or the destination not be written
+ */
 export async function extractZip(archive: string, destination: string, options: ExtractOptions = {}): Promise<ExtractedFile[]> {
-  await Promise.resolve();
-  throw new Error(`Not written yet: ${archive}, ${destination}, ${Object.keys(options).length}`);
+  options.signal?.throwIfAborted();
+  const work = withZip(archive, (zip) => extract(zip, destination, options));
+  return finishOrAbandon(work, options.signal);
+}
+
+async function extract(zip: OpenZip, destination: string, options: ExtractOptions): Promise<ExtractedFile[]> {
+  const { durable = true, signal } = options;
+  const limits = resolveLimits(options.limits);
+  const plan = await planExtraction(zip, limits, signal);
+  log('unpacking %s: %d files, %d bytes', zip.path, plan.files.length, plan.totalBytes);
+  if ((await attempt('list', destination, readdir(destination))).length > 0) throw new InvalidOptionError('destination', `${destination} is not empty`);
+  await makeDirectories(plan, destination, signal);
+
+  let writtenBytes = 0;
+  const extracted = new Array<ExtractedFile>(plan.files.length);
+  await inParallel(
+    plan.files.entries(),
+    PARALLEL,
+    async ([index, file], stop) => {
+      const executable = file.executable || options.isExecutable?.(file.name) === true;
+      const onWritten = (bytes: number): void => {
+        writtenBytes += bytes;
+        checkUnpackedBytes(writtenBytes, zip.bytes, limits, zip.path, file.name);
+        options.onProgress?.({ entry: file.name, writtenBytes, totalBytes: plan.totalBytes });
+      };
+      const sha256 = await writeEntryFile(placeOf(file, destination), unpackEntry(zip, file), { executable, durable, signal: stop, onWritten });
+      extracted[index] = { name: file.name, bytes: file.size, sha256, executable };
+    },
+    signal,
+  );
+  if (durable) await syncDirectories(plan, destination, signal);
+  return extracted;
+}
+
+function placeOf(file: PlannedFile, destination: string): string {
+  return join(destination, ...file.name.split('/'));
+}
+
+async function makeDirectories(plan: ZipPlan, destination: string, signal: AbortSignal | undefined): Promise<void> {
+  for (const directory of plan.directories) {
+    signal?.throwIfAborted();
+    await makeEntryDirectory(join(destination, ...directory.split('/')));
+  }
+}
+
+/** Deepest first, and the destination last: whoever finds a name durable finds all below it durable. */
+async function syncDirectories(plan: ZipPlan, destination: string, signal: AbortSignal | undefined): Promise<void> {
+  for (const directory of [...plan.directories].reverse()) {
+    signal?.throwIfAborted();
+    const path = join(destination, ...directory.split('/'));
+    await attempt('sync', path, syncDirectory(path));
+  }
+  signal?.throwIfAborted();
+  await attempt('sync', destination, syncDirectory(destination));
 }
