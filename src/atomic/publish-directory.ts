@@ -2,15 +2,16 @@
  * One directory, whole or not at all, and the first writer wins. Publishes by one `rename`; never creates, empties or removes
  * the target, and copies nothing.
  */
-import { lstat, chmod } from 'node:fs/promises';
-import type { BigIntStats } from 'node:fs';
+import { constants } from 'node:fs';
+import { lstat, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { FileSystemError, InvalidOptionError, StagingLostError } from '../errors.ts';
+import { InvalidOptionError, StagingLostError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
-import { attempt, finishOrAbandon } from './attempt.ts';
+import { attempt, finishOrAbandon, quietly } from './attempt.ts';
 import { systemCalls } from './calls.ts';
 import type { AmbiguousCalls } from './calls.ts';
 import { isSame, standsFor } from './identity.ts';
+import type { Identity } from './identity.ts';
 import { provenExistingWith } from './proven-existing.ts';
 import { renamePatiently } from './rename.ts';
 import { openDirectory, syncOpenDirectory } from './sync.ts';
@@ -61,7 +62,7 @@ export async function publishDirectoryWith(calls: AmbiguousCalls, staged: string
   return finishOrAbandon(publish(), signal);
 
   async function publish(): Promise<Published> {
-    const own = await prepare(staged, target, mode);
+    const own = await prepare(staged, target, mode, durable);
     const parent = durable ? await attempt('publish', target, openDirectory(dirname(target))) : undefined;
     try {
       signal?.throwIfAborted();
@@ -74,20 +75,32 @@ export async function publishDirectoryWith(calls: AmbiguousCalls, staged: string
   }
 }
 
-/** Its inode, for what may have to be decided later, and its final mode: once renamed it is public, and a mode set after that could be missed. */
-async function prepare(staged: string, target: string, mode: number): Promise<BigIntStats> {
+/**
+ * Its inode, for what may have to be decided later, and its final mode: once renamed it is public, and a mode set after that could be
+ * missed. The mode is synced too: an entry that is 0700 after a power cut is there and of use to nobody else.
+ */
+async function prepare(staged: string, target: string, mode: number, durable: boolean): Promise<Identity> {
   try {
-    const own = await lstat(staged, { bigint: true });
-    if (!own.isDirectory()) throw new FileSystemError({ systemCode: 'ENOTDIR', operation: `publish as ${target}`, path: staged });
-    if (Number(own.mode & 0o7777n) !== mode) await chmod(staged, mode);
-    return own;
+    // Windows opens no directories and has no such modes.
+    if (process.platform === 'win32') return await lstat(staged, { bigint: true });
+    const handle = await open(staged, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    try {
+      const own = await handle.stat({ bigint: true });
+      if (Number(own.mode & 0o7777n) !== mode) {
+        await handle.chmod(mode);
+        if (durable) await syncOpenDirectory(handle);
+      }
+      return own;
+    } finally {
+      await quietly(handle.close());
+    }
   } catch (error) {
     if (hasSystemError(error, 'ENOENT', 'ESTALE')) throw new StagingLostError(staged, error);
     throw fileSystemError(error, `publish as ${target}`, staged);
   }
 }
 
-async function moveOrAdopt(calls: AmbiguousCalls, staged: string, target: string, own: BigIntStats, signal: AbortSignal | undefined): Promise<boolean> {
+async function moveOrAdopt(calls: AmbiguousCalls, staged: string, target: string, own: Identity, signal: AbortSignal | undefined): Promise<boolean> {
   for (let round = 1; ; round += 1) {
     try {
       await renamePatiently(calls, staged, target, signal);

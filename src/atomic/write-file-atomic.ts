@@ -3,7 +3,7 @@
  * `rename` or `link`; never opens the target for writing, never makes directories.
  */
 import { constants } from 'node:fs';
-import { open, unlink } from 'node:fs/promises';
+import { lstat, open, readFile, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, sep } from 'node:path';
 import { raceAbort } from '../abort.ts';
@@ -13,7 +13,6 @@ import { attempt, finishOrAbandon, quietly } from './attempt.ts';
 import { systemCalls } from './calls.ts';
 import type { AmbiguousCalls } from './calls.ts';
 import { isSame, standsFor } from './identity.ts';
-import type { Identity } from './identity.ts';
 import { provenExistingWith } from './proven-existing.ts';
 import { renamePatiently } from './rename.ts';
 import { openDirectory, syncOpenDirectory } from './sync.ts';
@@ -51,7 +50,8 @@ export interface Published {
  * - An abort is obeyed until the rename or link is issued, also while a stream has nothing to give. On a mount that hangs the
  *   call rejects all the same, and the last call issued may still take effect.
  * - A symbolic link at the path is itself what is replaced or kept; it is never written through.
- * - After an answer that a retransmission may have falsified (ENOENT from rename, EEXIST from link) the file's own inode decides.
+ * - After an answer that a retransmission may have falsified (ENOENT from rename, EEXIST from link) what is in the place decides: the file's
+ *   own inode, or for a rename of known bytes those bytes.
  * - `'keep'` needs hard links (`link` is the one call that publishes a file and refuses to replace). Where the file system has none it
  *   rejects with ENOTSUP and changes nothing, since a look followed by a rename could replace another's file:
  *   give the file a name of its own and `'replace'`, or use {@link publishDirectory}, which needs no links.
@@ -105,13 +105,13 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
   async function publish(): Promise<boolean> {
     const handle = await attempt('write', target, open(temporary, CREATE, mode));
     try {
-      const own = await fill(handle, target, data, durable, signal);
+      const isOurs = await fill(handle, target, data, durable, signal);
       signal?.throwIfAborted();
       if (ifExists === 'replace') {
-        await attempt('write', target, replace(calls, temporary, target, own, signal));
+        await attempt('write', target, replace(calls, temporary, target, isOurs, signal));
         return true;
       }
-      const published = await attempt('write', target, keep(calls, temporary, target, own, signal));
+      const published = await attempt('write', target, keep(calls, temporary, target, signal));
       await quietly(unlink(temporary));
       return published;
     } catch (error) {
@@ -122,22 +122,31 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
   }
 }
 
-/** Writes, syncs and closes. A network file system reports a full disk only at the sync or close, so both come before the publication. */
-async function fill(handle: FileHandle, target: string, data: FileData, durable: boolean, signal: AbortSignal | undefined): Promise<Identity> {
-  // Asked beside the write, while the file still is open: after an ambiguous rename nothing else can tell it.
-  const [own] = await Promise.all([attempt('write', target, handle.stat({ bigint: true })), writeData(handle, target, data, signal)]);
+/**
+ * Writes, syncs and closes. A network file system reports a full disk only at the sync or close, so both come before the publication.
+ *
+ * Returns how to tell, after an ambiguous rename, whether this content stands at a path: the bytes are compared, and a stream, which nobody can
+ * read twice, is known by its inode. (Asking for the inode each time would take a fifth of a write that is not synced.)
+ */
+async function fill(handle: FileHandle, target: string, data: FileData, durable: boolean, signal: AbortSignal | undefined): Promise<(path: string) => Promise<boolean>> {
+  let isOurs: (path: string) => Promise<boolean>;
+  if (isStream(data)) {
+    const own = await attempt('write', target, handle.stat({ bigint: true }));
+    await writeStream(handle, target, data, signal);
+    isOurs = (path) => standsFor(path, own);
+  } else {
+    const bytes = asBytes(data);
+    await attempt('write', target, handle.writeFile(bytes, { signal }));
+    isOurs = (path) => holds(path, bytes);
+  }
   signal?.throwIfAborted();
   if (durable) await attempt('write', target, handle.sync());
   await attempt('write', target, handle.close());
-  return own;
+  return isOurs;
 }
 
 /** `FileHandle.writeFile` goes on after a short write, unlike a bare `write`, and so finds the full disk. */
-async function writeData(handle: FileHandle, target: string, data: FileData, signal: AbortSignal | undefined): Promise<void> {
-  if (!isStream(data)) {
-    await attempt('write', target, handle.writeFile(asBytes(data), { signal }));
-    return;
-  }
+async function writeStream(handle: FileHandle, target: string, data: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<void> {
   const chunks = data[Symbol.asyncIterator]();
   let ended = false;
   try {
@@ -149,7 +158,7 @@ async function writeData(handle: FileHandle, target: string, data: FileData, sig
     ended = true;
   } finally {
     // Not awaited: a stream that waits for its own next chunk returns only after that.
-    if (!ended) void Promise.resolve(chunks.return?.()).catch(() => undefined);
+    if (!ended) void quietly(Promise.resolve(chunks.return?.()));
   }
 }
 
@@ -157,19 +166,31 @@ function asBytes(data: string | ArrayBufferView): string | Uint8Array {
   return typeof data === 'string' || data instanceof Uint8Array ? data : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-async function replace(calls: AmbiguousCalls, temporary: string, target: string, own: Identity, signal: AbortSignal | undefined): Promise<void> {
+/** Whether the file at `path` holds just these bytes. Opening it asks the server (close-to-open), so the answer is fresh. */
+async function holds(path: string, bytes: string | Uint8Array): Promise<boolean> {
+  const there = await readFile(path).catch(() => undefined);
+  return there?.equals(typeof bytes === 'string' ? Buffer.from(bytes) : bytes) === true;
+}
+
+async function replace(
+  calls: AmbiguousCalls,
+  temporary: string,
+  target: string,
+  isOurs: (path: string) => Promise<boolean>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   try {
     await renamePatiently(calls, temporary, target, signal);
   } catch (error) {
     // The name was private: if it is gone, the first copy of the request was executed, or a sweep took it for a dead one's.
-    if (!hasSystemError(error, 'ENOENT', 'ESTALE') || !(await standsFor(target, own))) throw error;
+    if (!hasSystemError(error, 'ENOENT', 'ESTALE') || !(await isOurs(target))) throw error;
   }
 }
 
 /** How often a link is tried while the server says "there" and nothing is: each time somebody removed it in between. */
 const LINK_ROUNDS = 4;
 
-async function keep(calls: AmbiguousCalls, temporary: string, target: string, own: Identity, signal: AbortSignal | undefined): Promise<boolean> {
+async function keep(calls: AmbiguousCalls, temporary: string, target: string, signal: AbortSignal | undefined): Promise<boolean> {
   for (let round = 1; ; round += 1) {
     try {
       await calls.link(temporary, target);
@@ -178,10 +199,12 @@ async function keep(calls: AmbiguousCalls, temporary: string, target: string, ow
       if (hasSystemError(error, 'EPERM', 'ENOTSUP', 'ENOSYS', 'EMLINK')) {
         throw new FileSystemError({ systemCode: 'ENOTSUP', operation: "publish with ifExists 'keep', which needs hard links,", path: target, cause: error });
       }
-      if (await standsFor(target, own)) return true;
+      // A link leaves the temporary name, so the inode can be asked for now that it matters.
+      const own = await lstat(temporary, { bigint: true }).catch(() => undefined);
+      if (own !== undefined && (await standsFor(target, own))) return true;
       if (!hasSystemError(error, 'EEXIST')) throw error;
       const there = await provenExistingWith(calls, target, signal);
-      if (there !== undefined) return isSame(there, own);
+      if (there !== undefined) return own !== undefined && isSame(there, own);
       if (round === LINK_ROUNDS) throw error;
     }
   }
