@@ -24,6 +24,8 @@ export interface RegistryOptions {
   readonly tls?: Certificate | undefined;
   /** The discovery document instead of the right one. */
   readonly services?: Readonly<Record<string, unknown>> | undefined;
+  /** A query that all URLs in the metadata carry, for example `'?signature=…'`: presigned URLs keep secrets there. */
+  readonly query?: string | undefined;
   /** What the lists of versions tell people. */
   readonly warnings?: readonly string[] | undefined;
 }
@@ -81,7 +83,7 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Embe
       await send(response, await control(request, path, log, faults));
       return;
     }
-    const { route, answer } = answerTo(path, request.headers, releases, options);
+    const { route, answer } = answerTo(path.split('?', 1)[0] ?? path, request.headers, releases, options);
     const entry = { route, method: request.method ?? '', path, headers: request.headers, status: 0 };
     log.push(entry);
     const fault = route === 'unknown' ? undefined : faults.take(route, path);
@@ -147,10 +149,10 @@ function answerTo(path: string, headers: IncomingHttpHeaders, releases: readonly
   const [, version, os, arch] = /^([^/]+)\/download\/([^/]+)\/([^/]+)$/u.exec(rest ?? '') ?? [];
   if (version !== undefined && os !== undefined && arch !== undefined) {
     const built = own.find(({ release }) => release.version === version);
-    return { route: 'metadata', answer: guarded(built === undefined ? notFound : metadataAnswer(built, os, arch, notFound)) };
+    return { route: 'metadata', answer: guarded(built === undefined ? notFound : metadataAnswer(built, os, arch, options.query ?? '', notFound)) };
   }
 
-  const [, releaseOf, releaseVersion, file] = /^\/releases\/([^/]+\/[^/]+)\/([^/]+)\/([^/?]+)/u.exec(path) ?? [];
+  const [, releaseOf, releaseVersion, file] = /^\/releases\/([^/]+\/[^/]+)\/([^/]+)\/([^/]+)$/u.exec(path) ?? [];
   const built = releases.find(({ release }) => release.address === releaseOf && release.version === releaseVersion);
   if (built === undefined) return { route: 'unknown', answer: notFound };
   if (file === 'SHA256SUMS') return { route: 'sums', answer: bytesAnswer(built.sums, 'text/plain') };
@@ -174,7 +176,7 @@ function versionsAnswer(releases: readonly BuiltRelease[], warnings: readonly st
   return jsonAnswer({ versions, warnings: warnings ?? null });
 }
 
-function metadataAnswer(built: BuiltRelease, os: string, arch: string, notFound: Answer): Answer {
+function metadataAnswer(built: BuiltRelease, os: string, arch: string, query: string, notFound: Answer): Answer {
   const one = built.packages.get(`${os}_${arch}`);
   if (one === undefined) return notFound;
   const base = `/releases/${built.release.address}/${built.release.version}`;
@@ -184,10 +186,10 @@ function metadataAnswer(built: BuiltRelease, os: string, arch: string, notFound:
     os,
     arch,
     filename: one.filename,
-    download_url: `${base}/${os}_${arch}.zip`,
+    download_url: `${base}/${os}_${arch}.zip${query}`,
     shasum: one.sha256,
-    shasums_url: `${base}/SHA256SUMS`,
-    shasums_signature_url: built.signature === undefined ? '' : `${base}/SHA256SUMS.sig`,
+    shasums_url: `${base}/SHA256SUMS${query}`,
+    shasums_signature_url: built.signature === undefined ? '' : `${base}/SHA256SUMS.sig${query}`,
     signing_keys: { gpg_public_keys: built.keys.map(({ keyId, publicKey }) => ({ key_id: keyId, ascii_armor: publicKey, trust_signature: '', source: '', source_url: null })) },
     ...(built.release.packages === true ? { packages } : {}),
   });
