@@ -153,7 +153,9 @@ async function writeStream(handle: FileHandle, target: string, data: AsyncIterab
     for (;;) {
       const next = await raceAbort(chunks.next(), signal);
       if (next.done === true) break;
-      await attempt('write', target, handle.writeFile(asBytes(next.value), { signal }));
+      const chunk: unknown = next.value;
+      if (typeof chunk !== 'string' && !ArrayBuffer.isView(chunk)) throw new InvalidOptionError('data', 'the stream gave something that is not bytes');
+      await attempt('write', target, handle.writeFile(asBytes(chunk), { signal }));
     }
     ended = true;
   } finally {
