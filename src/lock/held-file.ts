@@ -6,6 +6,7 @@
 import type { BigIntStats } from 'node:fs';
 import { stat, type FileHandle } from 'node:fs/promises';
 import { abortReason, delay } from '../abort.ts';
+import { quietly } from '../atomic/attempt.ts';
 import { isSame, standsFor } from '../atomic/identity.ts';
 import { LockUnsupportedError } from '../errors.ts';
 import { hasSystemError } from '../system-errors.ts';
@@ -71,7 +72,7 @@ export async function holdFile(path: string, request: HoldRequest, wait: Wait | 
         return result;
       }
     } finally {
-      if (!keep) await file.handle.close();
+      if (!keep) await quietly(file.handle.close());
     }
     // Someone has replaced the file between our open and our grant, so this lock excludes nobody: once more, with the new one.
     if (attempts > 3) await delay(attempts, wait?.signal);
@@ -90,7 +91,7 @@ export async function letGo(file: HeldFile): Promise<void> {
       // The close that follows releases it in any case.
     }
   }
-  await file.handle.close().catch(() => undefined);
+  await quietly(file.handle.close());
 }
 
 /** Whether the locked file is still the one that a newcomer would open. */
@@ -101,13 +102,10 @@ export async function isInPlace(file: HeldFile): Promise<boolean> {
 }
 
 async function statsIfInPlace(path: string, handle: FileHandle, network: boolean): Promise<BigIntStats | undefined> {
-  if (network) {
-    const stats = await handle.stat({ bigint: true });
-    return (await standsFor(path, stats)) ? stats : undefined;
-  }
-  const [stats, there] = await Promise.all([handle.stat({ bigint: true }), statIfPresent(path)]);
+  const [stats, there] = await Promise.all([handle.stat({ bigint: true }), network ? undefined : statIfPresent(path)]);
   if (!stats.isFile()) throw new LockUnsupportedError(path, 'it is not a regular file; give the lock a file of its own');
-  return there !== undefined && isSame(stats, there) ? stats : undefined;
+  const inPlace = network ? await standsFor(path, stats) : there !== undefined && isSame(stats, there);
+  return inPlace ? stats : undefined;
 }
 
 async function statIfPresent(path: string): Promise<BigIntStats | undefined> {

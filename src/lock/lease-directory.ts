@@ -47,14 +47,15 @@ export function leasePlace(path: string): LeasePlace {
   return { container, held: join(container, 'held') };
 }
 
-/** A token that nobody has had. It carries the holder's term, for whoever waits with a shorter one. */
+/** A token that nobody has had. It carries the holder's term: only the holder knows how often it renews. */
 export function newToken(termMs: number): string {
   return `${uniqueName()}-${Math.ceil(termMs)}`;
 }
 
-/** The term that a token carries, in milliseconds; 0 where it is no token of ours. */
-export function termOf(token: string): number {
-  return Number(TOKEN.exec(token)?.[1] ?? 0);
+/** The term that a token carries, in milliseconds; `undefined` where it is no token of ours. */
+export function termOf(token: string): number | undefined {
+  const text = TOKEN.exec(token)?.[1];
+  return text === undefined ? undefined : Number(text);
 }
 
 /** Takes the lease if it is free. */

@@ -47,8 +47,8 @@ async function take(path: string, place: LeasePlace, termMs: number, wait: Wait)
   }
 }
 
-/** One attempt: the lock, or `undefined` where someone else has it. */
-async function claimLease(path: string, place: LeasePlace, termMs: number, observer: LeaseObserver): Promise<Lock | undefined> {
+/** One attempt: the lock, or `undefined` where someone else has it. The observer lives as long as the wait that the attempt belongs to. */
+export async function claimLease(path: string, place: LeasePlace, termMs: number, observer: LeaseObserver): Promise<Lock | undefined> {
   // Imported here and nowhere else: loading it patches process.emit for good (signal-exit 3).
   const { lock } = await import('proper-lockfile');
   const loss = new AbortController();

@@ -13,7 +13,7 @@ export interface LeaseObserver {
 /** Nobody who can write a name into the directory may stop the others for longer than this. */
 const LONGEST_TERM_MS = 3_600_000;
 
-/** `ownTermMs` counts where the holder's term is shorter, or not known. */
+/** The holder's term counts, which its token carries; `ownTermMs` where that is no token of ours. */
 export function observeLease(ownTermMs: number): LeaseObserver {
   let fingerprint: string | undefined;
   let seenAt = 0;
@@ -25,7 +25,7 @@ export function observeLease(ownTermMs: number): LeaseObserver {
         seenAt = sight.endedAt;
         return false;
       }
-      const termMs = Math.min(Math.max(ownTermMs, ...sight.tokens.map(termOf)), LONGEST_TERM_MS);
+      const termMs = Math.min(Math.max(...sight.tokens.map((token) => termOf(token) ?? ownTermMs)), LONGEST_TERM_MS);
       return sight.begunAt - seenAt > termMs;
     },
   };
