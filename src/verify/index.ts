@@ -1,7 +1,8 @@
 /** Checksums, signatures and package hashes, exactly as the reference clients have them. */
 export { checksumFor, parseChecksums, signedHashes } from './checksums.ts';
-export { hashDirectory, hashZipContents, hashZipFile } from './hashes.ts';
-export type { HashZipOptions } from './hashes.ts';
+export { hashDirectory } from './hash-directory.ts';
+export { hashZipContents, hashZipFile } from './hash-zip.ts';
+export type { HashZipOptions } from './hash-zip.ts';
 export { matchesExpected, packageHashFromFiles, parseHash } from './package-hash.ts';
 export type { HashedFile, HashVerdict, PackageHash } from './package-hash.ts';
 export { checkRegistryPackages } from './registry-packages.ts';

@@ -30,6 +30,8 @@ export interface VerifiedSignature {
   readonly keyId: string;
   /** The key or the signature had expired at `now`, and the policy let it pass. */
   readonly expired: boolean;
+  /** The signature was made before its key expired (true as well where neither has expired). */
+  readonly signedBeforeExpiry: boolean;
 }
 
 export async function verifyChecksumsSignature(check: SignatureCheck): Promise<VerifiedSignature> {
