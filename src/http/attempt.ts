@@ -18,7 +18,7 @@ export async function attempt(dispatchers: Dispatchers, start: URL, options: Req
   for (let followed = 0; ; followed += 1) {
     checkScheme(url, options.allowHttp);
     const { headers, trust } = headersFor(url, start, before, options, userAgent);
-    const answer = await sendRequest(dispatchers.forOrigin(url), url, headers, signal);
+    const answer = await sendRequest(await dispatchers.forOrigin(url), url, headers, signal);
     if (accepted.includes(answer.status)) return plain(answer);
     drainBody(answer.body);
     if (!isRedirect(answer.status)) {
