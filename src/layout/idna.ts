@@ -56,8 +56,8 @@ function labelProblem(ascii: string, unicode: string): string | undefined {
   // A composed sign such as U+2260 hides a "=", which STD3 forbids.
   if (BAD_ASCII.test(ascii) || BAD_ASCII.test(unicode.normalize('NFD'))) return 'only letters, digits and hyphens may stand in a label';
   if (unicode.startsWith('-') || unicode.endsWith('-')) return 'a label may not begin or end with a hyphen';
-  if (unicode.startsWith('xn--') || /^..--/u.test(unicode)) return 'a label may not have hyphens in third and fourth place';
-  // Not every Node version refuses punycode that no name maps to; the way there and back shows it.
+  if (/^..--/u.test(unicode)) return 'a label may not have hyphens in third and fourth place';
+  // Node decodes punycode that no name maps to; the way there and back shows it.
   if (unicode !== ascii && domainToASCII(unicode) !== ascii) return 'a label is not valid punycode';
   if (unicode !== ascii && !keepsBidiRule(unicode)) return 'a label mixes writing directions';
   return undefined;

@@ -15,8 +15,11 @@ export function packagePath(address: ProviderAddress, version: Version, platform
 
 /** What a package's path tells. */
 export interface PackagePathParts {
+  /** The provider. */
   readonly address: ProviderAddress;
+  /** Its version. */
   readonly version: Version;
+  /** The platform that the package is for. */
   readonly platform: Platform;
 }
 
