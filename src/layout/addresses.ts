@@ -51,9 +51,9 @@ export interface ProviderAddressOptions {
  * namespace `hashicorp` there). Each part is normalised like a label of a host name (lower case, NFC).
  * Built-in providers (`terraform.io/builtin/terraform`) parse too; see {@link isBuiltInProvider}.
  *
- * @throws {@link InvalidProviderAddressError} when the clients refuse the address too; where its host is at fault,
- * the cause is an {@link InvalidHostnameError}.
- * @throws {@link InvalidHostnameError} when `defaultHost` is invalid.
+ * @throws InvalidProviderAddressError when the clients refuse the address too; where its host is at fault,
+ * the cause is an InvalidHostnameError.
+ * @throws InvalidHostnameError when `defaultHost` is invalid.
  */
 export function parseProviderAddress(source: string, options: ProviderAddressOptions = {}): ProviderAddress {
   const defaultHost = normalizeHostname(options.defaultHost ?? DEFAULT_REGISTRY_HOST);

@@ -47,7 +47,7 @@ export class Constraints {
  * Reads constraints: terms separated by commas, each an operator (`=` or none, `!=`, `>`, `>=`, `<`, `<=`, `~>`), at most one
  * space, and a version of one to three numbers. Empty text means no constraints.
  *
- * @throws {@link InvalidConstraintsError} when it is anything else, or when a number does not fit into 64 bits.
+ * @throws InvalidConstraintsError when it is anything else, or when a number does not fit into 64 bits.
  */
 export function parseConstraints(text: string): Constraints {
   const terms = parseTerms(text);

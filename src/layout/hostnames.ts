@@ -21,7 +21,7 @@ export interface NormalizedHostname {
  * `xn--…` is refused in lower case (and accepted in upper case, as the clients do). There is no limit of length,
  * and no IPv6 literal.
  *
- * @throws {@link InvalidHostnameError} when the clients refuse the name too.
+ * @throws InvalidHostnameError when the clients refuse the name too.
  */
 export function normalizeHostname(given: string): NormalizedHostname {
   const colon = given.indexOf(':');

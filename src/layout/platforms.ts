@@ -30,7 +30,7 @@ const PLATFORM = /^([0-9A-Za-z.-]+)_([0-9A-Za-z.-]+)$/u;
  * Reads `os_arch`. Any two words of letters, digits, dots and hyphens will do: registries may know platforms that
  * this library does not.
  *
- * @throws {@link InvalidPlatformError} when it is anything else.
+ * @throws InvalidPlatformError when it is anything else.
  */
 export function parsePlatform(text: string): Platform {
   const [, os, arch] = PLATFORM.exec(text) ?? [];

@@ -48,7 +48,7 @@ const VERSION = /^([0-9]+(?:\.[0-9]+)*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]
  * Reads one exact version: up to three numbers (missing ones are 0, leading zeros are dropped), then perhaps
  * `-prerelease` and `+metadata`. No prefix `v`, no spaces.
  *
- * @throws {@link InvalidVersionError} when it is anything else, or when a number does not fit into 64 bits.
+ * @throws InvalidVersionError when it is anything else, or when a number does not fit into 64 bits.
  */
 export function parseVersion(text: string): Version {
   const [, numbers = '', prerelease = '', metadata = ''] = VERSION.exec(text) ?? [];
