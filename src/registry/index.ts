@@ -1,4 +1,9 @@
-/** Provider registries: service discovery and the provider registry protocol v1. */
+/**
+ * Provider registries: service discovery and the provider registry protocol v1. Nothing that comes from here is verified:
+ * see `rwx-cache/verify`.
+ *
+ * @packageDocumentation
+ */
 export type { DownloadProgress, DownloadResult, HttpClientOptions } from '../http/index.ts';
 export { RegistryClient } from './client.ts';
 export type { ChecksumsDocument, PackageDownloadOptions, RegistryCallOptions, RegistryClientOptions } from './client.ts';

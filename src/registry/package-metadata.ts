@@ -37,6 +37,8 @@ export interface PackageMetadata {
   readonly version: Version;
   /** The platform asked for; the registry echoed it. */
   readonly platform: Platform;
+  /** Where this came from, after redirects; without secrets, for messages. */
+  readonly metadataUrl: string;
   /** The plugin protocols that the package speaks, as sent; may be empty. */
   readonly protocols: readonly string[];
   /** The name of the zip in the checksums document. Data of a stranger: never use it as a path. */
@@ -104,6 +106,7 @@ export function parsePackageMetadata(document: JsonValue, request: PackageReques
     address,
     version,
     platform,
+    metadataUrl: document.url,
     protocols,
     filename: requiredText(field(document, 'filename')),
     downloadUrl,

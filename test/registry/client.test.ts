@@ -226,6 +226,16 @@ test('an announced size reveals a body that was cut where nothing else does', as
   assert.equal((await client.download(lie, join(directory, 'lie'))).sha256, found.shasum);
 });
 
+test('a zip that is never there, and one in an encoding that nobody asked for', async (t) => {
+  const { registry, client } = await setting(t, { faults: [{ on: 'zip', status: 500 }] });
+  const directory = await withTemporaryDirectory(t);
+  const found = await metadata(client);
+  await assert.rejects(client.download(found, join(directory, 'never')), (error) => error instanceof HttpStatusError && error.status === 500 && error.attempts === 4);
+  registry.faults.heal();
+  registry.faults.inject({ on: 'zip', gzip: true });
+  await assert.rejects(client.download(found, join(directory, 'packed')), (error) => error instanceof NetworkError && error.phase === 'body');
+});
+
 test('progress is told, and an abort ends a download at once', async (t) => {
   const { client } = await setting(t, { faults: [{ on: 'zip', stallAt: 50 }] });
   const path = join(await withTemporaryDirectory(t), 'zip');

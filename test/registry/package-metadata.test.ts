@@ -38,6 +38,7 @@ function refused(changes: Record<string, unknown>, path: string): void {
 test('a good answer is read in full', () => {
   assert.deepEqual(parse(), {
     ...REQUEST,
+    metadataUrl: 'https://example.com/meta',
     protocols: ['5.0'],
     filename: 'happycloud_1.2.0.zip',
     downloadUrl: 'https://example.com/pkg/awesomesauce/happycloud_1.2.0.zip',

@@ -45,6 +45,16 @@ test('TF_TOKEN beats a configured token', async (t) => {
   assert.deepEqual(tokens(registry), { versions: 'Bearer environment' });
 });
 
+test('the environment of the process counts unless another one is given', async (t) => {
+  const registry = await registryFor(t);
+  process.env['TF_TOKEN_example_com'] = 'process';
+  t.after(() => delete process.env['TF_TOKEN_example_com']);
+  const client = new RegistryClient({ hosts: registry.hosts('example.com') });
+  t.after(() => client.close());
+  await client.versions(ADDRESS);
+  assert.deepEqual(tokens(registry), { versions: 'Bearer process' });
+});
+
 test('the token of another host is never sent', async (t) => {
   const registry = await registryFor(t);
   const client = new RegistryClient({ environment: { TF_TOKEN_other_example_com: 'other' }, hosts: registry.hosts('example.com'), credentials: { 'example.com:8443': { token: 'port' } } });
