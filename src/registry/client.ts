@@ -83,7 +83,7 @@ export class RegistryClient implements AsyncDisposable {
     const environment = options.environment ?? process.env;
     this.#credentials = credentialSource(options.credentials ?? {}, environment);
     this.#http = createHttpClient({ ...options.http, userAgent: options.http?.userAgent ?? registryUserAgent(environment) });
-    this.#discovery = createDiscovery(this.#http, this.#credentials, options.hosts ?? {});
+    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, options.hosts ?? {});
     this.#clientVersion = options.clientVersion ?? DEFAULT_CLIENT_VERSION;
   }
 
@@ -168,6 +168,7 @@ export class RegistryClient implements AsyncDisposable {
     await this.#http.close();
   }
 
+  /** As {@link close}. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
