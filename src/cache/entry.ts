@@ -91,14 +91,14 @@ async function describeEntry(place: EntryPlace): Promise<Pick<HashedEntry, 'bind
   return { executable, binding: { inode: stats.ino, mtimeNs: stats.mtimeNs } };
 }
 
-/** What the executable in `directory` looks like from outside. */
-export async function describeExecutable(directory: string, type: string): Promise<EntryRecord['executable']> {
+/** What the executable in `directory` looks like from outside; `subject` names the package where the path says nothing. */
+export async function describeExecutable(directory: string, type: string, subject: string = directory): Promise<EntryRecord['executable']> {
   const entries = await readdir(directory, { withFileTypes: true });
   const name = findPluginExecutable(
     type,
     entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name),
   );
-  if (name === undefined) throw new ExecutableMissingError(directory, executableName(type));
+  if (name === undefined) throw new ExecutableMissingError(subject, executableName(type));
   const stats = await stat(join(directory, name), { bigint: true });
   return { name, bytes: stats.size, mtimeNs: stats.mtimeNs };
 }

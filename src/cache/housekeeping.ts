@@ -15,27 +15,34 @@ import { readRecordFile } from './records.ts';
 
 const log = logger('cache');
 
-const MINUTE = 60_000;
-/** A process that a server has taken its locks from may still be at work: its staging is left alone for a while. */
-const DEAD_STAGING_MS = 10 * MINUTE;
-/** Binaries may still be running from the trash, on hosts that nobody here can see. */
-const TRASH_MS = 60 * MINUTE;
-/** Where no kernel lock tells the living from the dead: far longer than any installation. */
-const SILENT_PRESENCE_MS = 24 * 60 * MINUTE;
-/** Reading all records is not for every process. */
-const SWEEP_EVERY_MS = 60 * MINUTE;
+/** How long things are left alone, in milliseconds of the file system's own clock. */
+export interface HousekeepingAges {
+  /** Staging and pins of the dead. A process that a server has taken its locks from may still be at work. */
+  readonly deadMs: number;
+  /** Trash. Binaries may still be running from it, on hosts that nobody here can see. */
+  readonly trashMs: number;
+  /** Records without an entry: one that is being published has its record already. */
+  readonly recordMs: number;
+  /** Presence marks. Where no kernel lock tells the living from the dead: far longer than any installation. */
+  readonly presenceMs: number;
+  /** Between two sweeps, of all processes together: reading every record is not for each of them. */
+  readonly everyMs: number;
+}
 
-/** Sweeps once in an hour for all processes together. */
-export async function keepHouse(directories: CacheDirectories, places: StagingPlace, presence: Presence): Promise<void> {
+const MINUTE = 60_000;
+const AGES: HousekeepingAges = { deadMs: 10 * MINUTE, trashMs: 60 * MINUTE, recordMs: 60 * MINUTE, presenceMs: 24 * 60 * MINUTE, everyMs: 60 * MINUTE };
+
+/** Sweeps, unless another process did lately. */
+export async function keepHouse(directories: CacheDirectories, places: StagingPlace, presence: Presence, ages: HousekeepingAges = AGES): Promise<void> {
   try {
     const now = await presence.touch();
-    if (!(await isDue(directories.swept, now))) return;
-    const alive = presenceCache(directories.presence);
-    const staging = await sweepDirectory(places.staging, { olderThanMs: DEAD_STAGING_MS, isOwnerAlive: alive });
-    const trash = await sweepDirectory(places.trash, { olderThanMs: TRASH_MS, isOwnerAlive: () => Promise.resolve(false) });
-    await sweepPins(directories.pins, now, alive);
-    await sweepRecords(directories, now);
-    await sweepPresence(directories.presence, now);
+    if (!(await isDue(directories.swept, now, ages.everyMs))) return;
+    const isAlive = presenceCache(directories.presence);
+    const staging = await sweepDirectory(places.staging, { olderThanMs: ages.deadMs, isOwnerAlive: isAlive });
+    const trash = await sweepDirectory(places.trash, { olderThanMs: ages.trashMs, isOwnerAlive: () => Promise.resolve(false) });
+    await sweepPins(directories.pins, now - ages.deadMs, isAlive);
+    await sweepRecords(directories, now - ages.recordMs);
+    await sweepPresence(directories.presence, now - ages.presenceMs);
     publishEvent('cache:swept', { directory: directories.root, removed: staging.removed.length + trash.removed.length });
   } catch (error) {
     log('sweeping %s failed: %o', directories.root, error);
@@ -43,9 +50,9 @@ export async function keepHouse(directories: CacheDirectories, places: StagingPl
 }
 
 /** Whether the last sweep is long ago; if so, this one is noted first, so that others leave it to us. */
-async function isDue(marker: string, now: number): Promise<boolean> {
+async function isDue(marker: string, now: number, everyMs: number): Promise<boolean> {
   const last = await statFresh(marker);
-  if (last !== undefined && now - Number(last.mtimeNs / 1_000_000n) < SWEEP_EVERY_MS) return false;
+  if (last !== undefined && now - Number(last.mtimeNs / 1_000_000n) < everyMs) return false;
   const handle = await open(marker, 'a', 0o644);
   try {
     await handle.write('.');
@@ -64,33 +71,34 @@ function presenceCache(directory: string): (id: string) => Promise<boolean> {
   };
 }
 
-async function sweepPins(directory: string, now: number, isAlive: (id: string) => Promise<boolean>): Promise<void> {
-  await forEachOlder(directory, now, DEAD_STAGING_MS, async (name, path) => {
+async function sweepPins(directory: string, before: number, isAlive: (id: string) => Promise<boolean>): Promise<void> {
+  await forEachOlder(directory, before, async (name, path) => {
     const presence = pinPresence(name);
     if (presence === undefined || !(await isAlive(presence))) await unlink(path);
   });
 }
 
 /** A crash between record and publish leaves a record that is bound to nothing. */
-async function sweepRecords({ records, providers }: CacheDirectories, now: number): Promise<void> {
-  await forEachOlder(records, now, SWEEP_EVERY_MS, async (name, path) => {
+async function sweepRecords({ records, providers }: CacheDirectories, before: number): Promise<void> {
+  await forEachOlder(records, before, async (name, path) => {
     const stored = await readRecordFile(records, name);
     if (stored === undefined || (await statFresh(join(providers, stored.record.package))) === undefined) await unlink(path);
   });
 }
 
-async function sweepPresence(directory: string, now: number): Promise<void> {
-  await forEachOlder(directory, now, SILENT_PRESENCE_MS, async (name, path) => {
+async function sweepPresence(directory: string, before: number): Promise<void> {
+  await forEachOlder(directory, before, async (name, path) => {
     if ((await presenceOf(directory, name)) !== 'present') await unlink(path);
   });
 }
 
-async function forEachOlder(directory: string, now: number, ageMs: number, use: (name: string, path: string) => Promise<void>): Promise<void> {
+/** Everything in a directory that was written before a time of the file system's own clock. */
+async function forEachOlder(directory: string, before: number, use: (name: string, path: string) => Promise<void>): Promise<void> {
   for (const name of await readdir(directory)) {
     if (name.startsWith('.nfs')) continue;
     const path = join(directory, name);
     try {
-      if (now - (await stat(path)).mtimeMs > ageMs) await use(name, path);
+      if ((await stat(path)).mtimeMs < before) await use(name, path);
     } catch (error) {
       if (!hasSystemError(error, 'ENOENT', 'ESTALE', 'EACCES', 'EPERM')) throw error;
     }

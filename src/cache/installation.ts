@@ -99,7 +99,8 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
         });
         return publishStaged({ ...task, signal }, staged, lock, context, judgement.verdict !== 'missing');
       },
-      { owner: context.owner, signal },
+      // No signal: an abort is over only when nothing is left behind.
+      { owner: context.owner },
     );
   } finally {
     await lock.release();

@@ -36,10 +36,15 @@ function recordFile(packagePath: string, binding: EntryBinding): string {
   return `${packageKey(packagePath)}.${binding.inode.toString(36)}-${binding.mtimeNs.toString(36)}.json`;
 }
 
-/** Writes the record of an entry that looks like `binding`, durably. One that is there already stays. Answers its file name. */
+/** Writes the record of an entry that looks like `binding`, durably. One that is there and can be read stays. Answers its file name. */
 export async function writeRecord(directory: string, binding: EntryBinding, record: EntryRecord): Promise<string> {
   const file = recordFile(record.package, binding);
-  await writeFileAtomic(join(directory, file), serializeRecord(record), { ifExists: 'keep', mode: 0o644 });
+  const write = (): Promise<{ readonly published: boolean }> => writeFileAtomic(join(directory, file), serializeRecord(record), { ifExists: 'keep', mode: 0o644 });
+  const { published } = await write();
+  if (!published && (await readRecordFile(directory, file)) === undefined) {
+    await removeRecords(directory, [file]);
+    await write();
+  }
   return file;
 }
 

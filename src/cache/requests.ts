@@ -1,5 +1,5 @@
 /** What a caller asks for, made exact: spellings, defaults, and constraints against the versions that there are. */
-import { InvalidOptionError, OfflineError, VersionNotFoundError } from '../errors.ts';
+import { OfflineError, VersionNotFoundError } from '../errors.ts';
 import {
   currentPlatform,
   exactVersion,

@@ -6,7 +6,7 @@ import { mkdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { extractZip, type ArchiveLimits, type ExtractedFile } from '../archive/index.ts';
 import { redactUrl } from '../diagnostics.ts';
-import { ChecksumMismatchError, HashMismatchError, SignatureInvalidError } from '../errors.ts';
+import { ChecksumMismatchError, HashMismatchError, InvalidArchiveError, SignatureInvalidError, UnsafeArchiveError } from '../errors.ts';
 import { isPluginExecutable } from '../layout/index.ts';
 import type { PackageMetadata, RegistryClient } from '../registry/index.ts';
 import { checkRegistryPackages, checksumFor, matchesExpected, packageHashFromFiles, parseChecksums, verifyChecksumsSignature } from '../verify/index.ts';
@@ -87,7 +87,7 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
     ...sums,
     installedAt: new Date().toISOString(),
   };
-  const executable = await describeExecutable(directory, identity.address.type);
+  const executable = await describeExecutable(directory, identity.address.type, name);
   const unpacked = { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
   return { directory, record: { package: name, h1, zh, unpacked, executable, provenance } };
 }
@@ -122,17 +122,27 @@ async function unpack(identity: PackageIdentity, archive: string, directory: str
   } catch (error) {
     throw fileSystemError(error, 'create', directory);
   }
+  const name = identityPath(identity);
   const files = await extractZip(archive, directory, {
     limits,
     signal,
     isExecutable: (name) => isPluginExecutable(identity.address.type, name),
     onProgress: ({ writtenBytes, totalBytes }) => {
-      report({ phase: 'unpacking', package: identityPath(identity), writtenBytes, totalBytes });
+      report({ phase: 'unpacking', package: name, writtenBytes, totalBytes });
     },
+  }).catch((error: unknown) => {
+    throw namedAfter(name, error);
   });
-  // The zip has served; the space may be needed by the next package.
-  await unlink(archive);
+  // The zip has served, and its space may be needed; if it cannot be removed now, it goes with its directory.
+  await unlink(archive).catch(() => undefined);
   return files;
+}
+
+/** An archive's fault is told of the package: the path in staging is gone by the time that anyone reads of it. */
+function namedAfter(name: string, error: unknown): unknown {
+  if (error instanceof UnsafeArchiveError) return new UnsafeArchiveError(name, error.entry, error.rule, error.problem);
+  if (error instanceof InvalidArchiveError) return new InvalidArchiveError(name, error.problem, error.entry, error.cause);
+  return error;
 }
 
 /** Runs two things at once; when one fails the other is stopped and awaited, so that nothing is written afterwards. */

@@ -39,6 +39,8 @@ export interface VerifiedSignature {
   readonly keyId: string;
   /** The key or the signature had expired at `now`, and the policy let it pass. */
   readonly expired: boolean;
+  /** The signature was made before its key expired, by the time that it states, and has not expired itself: what `'accept-signed-before'` asks for. */
+  readonly signedBeforeExpiry: boolean;
 }
 
 type OpenPgp = typeof import('openpgp');
@@ -181,7 +183,7 @@ async function judgeTimes(
   signer: Signer,
   context: Context,
   refuse: Refuse,
-): Promise<{ readonly expired: boolean; readonly refusal: SignatureInvalidError | undefined }> {
+): Promise<Pick<Judgement, 'expired' | 'signedBeforeExpiry' | 'refusal'>> {
   const created = signature.created?.getTime() ?? 0;
   const at = Math.max(context.now.getTime(), created);
   // A primary key that has expired takes its subkeys along.
@@ -189,17 +191,18 @@ async function judgeTimes(
   const keyExpiry = Math.min(...expiries.map((time) => (time === null ? -Infinity : Number(time))));
   const signatureExpired = Number(signature.getExpirationTime()) <= at;
   const keyExpired = keyExpiry <= at;
-  if (!signatureExpired && !keyExpired) return { expired: false, refusal: undefined };
-  const accepted = context.policy === 'warn' || (context.policy === 'accept-signed-before' && !signatureExpired && created < keyExpiry);
-  if (accepted) return { expired: true, refusal: undefined };
+  const signedBeforeExpiry = !signatureExpired && created < keyExpiry;
+  if (!signatureExpired && !keyExpired) return { expired: false, signedBeforeExpiry, refusal: undefined };
+  const accepted = context.policy === 'warn' || (context.policy === 'accept-signed-before' && signedBeforeExpiry);
+  if (accepted) return { expired: true, signedBeforeExpiry, refusal: undefined };
   const refusal = keyExpired
     ? refuse('expired-key', `key ${key.getFingerprint().toUpperCase()} expired ${dateText(keyExpiry)}, and the signature is of ${dateText(created)}; set expiredKeys to accept it`)
     : refuse('expired-signature', `it expired ${dateText(Number(signature.getExpirationTime()))}; set expiredKeys to accept it`);
-  return { expired: true, refusal };
+  return { expired: true, signedBeforeExpiry, refusal };
 }
 
-function withoutRefusal({ fingerprint, signingFingerprint, keyId, expired }: Judgement): VerifiedSignature {
-  return { fingerprint, signingFingerprint, keyId, expired };
+function withoutRefusal({ fingerprint, signingFingerprint, keyId, expired, signedBeforeExpiry }: Judgement): VerifiedSignature {
+  return { fingerprint, signingFingerprint, keyId, expired, signedBeforeExpiry };
 }
 
 function hex(keyId: { toHex(): string }): string {

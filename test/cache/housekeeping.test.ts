@@ -1,0 +1,154 @@
+/** What dead processes left is cleared away; what living ones need is not. */
+import assert from 'node:assert/strict';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { uniqueName } from '../../src/atomic/index.ts';
+import { findStaging, openDirectories } from '../../src/cache/directories.ts';
+import { keepHouse, type HousekeepingAges } from '../../src/cache/housekeeping.ts';
+import { enterPresence, presenceOf } from '../../src/cache/presence.ts';
+import { startChild, type Child } from '../support/child.ts';
+import type { EmbeddedRegistry } from '../support/registry/index.ts';
+import type { EnsureTask } from './fixtures/ensure.ts';
+import { HOST, openCache, THING, treeOf, withCache } from './support.ts';
+
+/** Time stamps cannot be set back for good (ctime), so the terms are cut short instead. */
+const AT_ONCE: HousekeepingAges = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, everyMs: 0 };
+
+async function sweepAtOnce(directory: string): Promise<void> {
+  const directories = await openDirectories({ directory, readOnly: false });
+  const presence = await enterPresence(directories.presence);
+  await keepHouse(directories, await findStaging(directories), presence, AT_ONCE);
+  await presence.leave();
+}
+
+/** A process that is killed, or not, in the middle of its download. */
+async function startStalled(t: TestContext, directory: string, registry: EmbeddedRegistry): Promise<Child> {
+  const child = startChild(t, new URL('./fixtures/ensure.js', import.meta.url));
+  assert.equal(await child.message(), 'ready');
+  child.process.send({ cache: { directory, hosts: registry.hosts(HOST) }, requests: [THING], options: { pin: true } } satisfies EnsureTask);
+  while (registry.count('zip') === 0 || (await treeOf(join(directory, 'state/staging'))).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  return child;
+}
+
+const STALL = { registry: { faults: [{ on: 'zip', stallAt: 100, times: 1 }] } } as const;
+
+describe('what a killed process left', () => {
+  it('is swept when it is old: staging, presence mark and pin', async (t) => {
+    const { cache, directory, registry } = await withCache(t, STALL);
+    const child = await startStalled(t, directory, registry);
+    child.process.kill('SIGKILL');
+    await child.ended;
+    const state = join(directory, 'state');
+    const [left] = await readdir(join(state, 'staging'));
+    const [mark] = await readdir(join(state, 'presence'));
+    const [pin] = await readdir(join(state, 'pins'));
+    assert.ok(left !== undefined && mark !== undefined && pin !== undefined && left.startsWith(mark) && pin.includes(mark));
+    assert.equal(await presenceOf(join(state, 'presence'), mark), 'absent');
+
+    // Young leftovers stay: a server may have taken the lock from a process that is still at work.
+    await cache.ensure(THING);
+    await cache.close();
+    assert.deepEqual(await readdir(join(state, 'staging')), [left]);
+
+    await sweepAtOnce(directory);
+    for (const name of ['staging', 'presence', 'pins']) assert.deepEqual(await readdir(join(state, name)), [], name);
+    assert.equal((await readdir(join(state, 'records'))).length, 1);
+  });
+
+  it('is kept while its process lives, however old it is', async (t) => {
+    const { directory, registry } = await withCache(t, STALL);
+    await startStalled(t, directory, registry);
+    await sweepAtOnce(directory);
+    for (const name of ['staging', 'presence', 'pins']) assert.equal((await readdir(join(directory, 'state', name))).length, 1, name);
+  });
+});
+
+describe('what nobody needs', () => {
+  it('is swept from the trash, and from the records where there is no entry', async (t) => {
+    const { cache, directory, registry } = await withCache(t, { cache: { settleMs: 0 } });
+    const { path } = await cache.ensure(THING);
+    await registry.publish({ address: 'acme/second', version: THING.version });
+    const gone = await cache.ensure({ ...THING, source: `${HOST}/acme/second` });
+    await rm(gone.path, { recursive: true });
+    await writeFile(join(path, 'LICENSE.new'), 'spoilt');
+    assert.equal((await cache.ensure(THING)).outcome, 'repaired');
+    await cache.close();
+    const state = join(directory, 'state');
+    assert.equal((await readdir(join(state, 'trash'))).length, 1);
+    assert.equal((await readdir(join(state, 'records'))).length, 2);
+    await sweepAtOnce(directory);
+    assert.deepEqual(await readdir(join(state, 'trash')), []);
+    assert.equal((await readdir(join(state, 'records'))).length, 1);
+  });
+
+  it('waits until an hour has passed since the last sweep, of whatever process', async (t) => {
+    const { directory } = await withCache(t);
+    const directories = await openDirectories({ directory, readOnly: false });
+    const places = await findStaging(directories);
+    const presence = await enterPresence(directories.presence);
+    t.after(() => presence.leave());
+    const leave = (): Promise<string | undefined> => mkdir(join(places.staging, uniqueName()), { recursive: true });
+    await leave();
+    await keepHouse(directories, places, presence, { ...AT_ONCE, everyMs: 3_600_000 });
+    assert.deepEqual(await readdir(places.staging), []);
+    await leave();
+    await keepHouse(directories, places, presence, { ...AT_ONCE, everyMs: 3_600_000 });
+    assert.equal((await readdir(places.staging)).length, 1);
+  });
+});
+
+describe('presence', () => {
+  it('is made when something is written, not by a hit, and goes with close', async (t) => {
+    const { cache, directory, registry } = await withCache(t);
+    await cache.ensure(THING);
+    assert.equal((await readdir(join(directory, 'state/presence'))).length, 1);
+    await cache.close();
+    const other = await openCache(t, registry, { directory });
+    assert.equal((await other.ensure(THING)).outcome, 'hit');
+    assert.deepEqual(await treeOf(join(directory, 'state/presence')), []);
+  });
+
+  it('is known by its lock', async (t) => {
+    const { directory } = await withCache(t);
+    const marks = join(directory, 'state/presence');
+    const presence = await enterPresence(marks);
+    assert.equal(await presenceOf(marks, presence.id), 'present');
+    await presence.leave();
+    assert.equal(await presenceOf(marks, presence.id), 'absent');
+    await writeFile(join(marks, 'e'.repeat(32)), '');
+    assert.equal(await presenceOf(marks, 'e'.repeat(32)), 'absent');
+  });
+});
+
+describe('a pin', () => {
+  it('stands before the package is handed out, carries the process’s presence, and ends when it is released', async (t) => {
+    const { cache, directory } = await withCache(t);
+    const found = await cache.ensure(THING, { pin: true });
+    const pins = join(directory, 'state/pins');
+    const [presence] = await readdir(join(directory, 'state/presence'));
+    const [pin, ...more] = await readdir(pins);
+    assert.ok(pin?.includes(`.${String(presence)}.`));
+    assert.deepEqual(more, []);
+    const again = await cache.ensure(THING, { pin: true });
+    assert.equal(again.outcome, 'hit');
+    assert.equal((await readdir(pins)).length, 2);
+    await found.pin?.release();
+    await found.pin?.release();
+    await again.pin?.[Symbol.asyncDispose]();
+    assert.deepEqual(await readdir(pins), []);
+  });
+
+  it('of a call that fails is released', async (t) => {
+    const { cache, directory } = await withCache(t, { registry: { providers: [] } });
+    await assert.rejects(cache.ensure(THING, { pin: true }), { code: 'ERR_PLATFORM_NOT_SUPPORTED' });
+    assert.deepEqual(await readdir(join(directory, 'state/pins')), []);
+  });
+
+  it('is refused by a cache that may not write', async (t) => {
+    const { cache, directory, registry } = await withCache(t);
+    await cache.ensure(THING);
+    const readOnly = await openCache(t, registry, { directory, readOnly: true });
+    await assert.rejects(readOnly.ensure(THING, { pin: true }), { code: 'ERR_READ_ONLY' });
+  });
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { lstat, mkdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { hashDirectory } from '../../src/verify/index.ts';
+import { withTemporaryDirectory } from '../support/temp.ts';
+import { HOST, THING, treeOf, withCache } from './support.ts';
+
+const BELOW = `${HOST}/acme/thing/1.2.3/linux_amd64`;
+
+describe('linkInto', () => {
+  it('copies where the working directory has no lock file: the clients write through a link', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const work = await withTemporaryDirectory(t);
+    const target = await found.linkInto(join(work, '.terraform/providers'));
+    assert.equal(target, join(work, '.terraform/providers', BELOW));
+    assert.equal(await hashDirectory(target), found.hashes[0]);
+    const copy = join(target, 'terraform-provider-thing_v1.2.3_x5');
+    assert.equal((await stat(copy)).mode & 0o777, 0o755);
+    await writeFile(copy, 'rewritten in place');
+    assert.equal(await hashDirectory(found.path), found.hashes[0]);
+    assert.deepEqual(await treeOf(join(work, '.terraform/providers')), [`${BELOW}/LICENSE`, `${BELOW}/terraform-provider-thing_v1.2.3_x5`]);
+  });
+
+  it('makes a symlink where the lock file there holds the package’s hash', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const work = await withTemporaryDirectory(t);
+    const directory = join(work, '.terraform/providers');
+    await writeFile(join(work, '.terraform.lock.hcl'), `provider "x" {\n  hashes = [\n    "h1:other",\n  ]\n}\n`);
+    assert.ok((await lstat(await found.linkInto(directory))).isDirectory());
+    await writeFile(join(work, '.terraform.lock.hcl'), `provider "x" {\n  hashes = [\n    "${String(found.hashes[0])}",\n  ]\n}\n`);
+    assert.equal(await readlink(await found.linkInto(directory)), found.path);
+  });
+
+  it('copies dot files, and keeps directories', async (t) => {
+    const files = { '.hidden': 'H', 'docs/index.md': '# Thing', 'terraform-provider-thing': { data: 'x', mode: 0o100755 } };
+    const { cache } = await withCache(t, { registry: { providers: [{ address: 'acme/thing', version: '1.2.3', files }] } });
+    const found = await cache.ensure(THING);
+    for (const method of ['copy', 'hardlink'] as const) {
+      const work = await withTemporaryDirectory(t);
+      assert.equal(await hashDirectory(await found.linkInto(work, { method })), found.hashes[0]);
+    }
+  });
+
+  it('hard-links the very files of the cache', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const target = await found.linkInto(await withTemporaryDirectory(t), { method: 'hardlink' });
+    assert.equal((await stat(join(target, 'LICENSE'))).ino, (await stat(join(found.path, 'LICENSE'))).ino);
+    assert.equal((await cache.ensure(THING)).outcome, 'hit');
+  });
+
+  it('replaces what is there: a wrong link, a dangling link, a file, another tree', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    for (const method of ['symlink', 'copy', 'hardlink'] as const) {
+      for (const make of [
+        (target: string) => symlink('/nowhere', target),
+        (target: string) => symlink('/', target),
+        (target: string) => writeFile(target, 'a file'),
+        async (target: string) => {
+          await mkdir(join(target, 'old'), { recursive: true });
+          await writeFile(join(target, 'old/file'), 'x');
+        },
+        (target: string) => mkdir(target),
+      ]) {
+        const work = await withTemporaryDirectory(t);
+        await mkdir(join(work, BELOW, '..'), { recursive: true });
+        await make(join(work, BELOW));
+        const target = await found.linkInto(work, { method });
+        assert.equal(await hashDirectory(target), found.hashes[0]);
+        assert.equal((await lstat(target)).isSymbolicLink(), method === 'symlink');
+        assert.deepEqual((await treeOf(work)).filter((path) => !path.startsWith(HOST)), []);
+      }
+    }
+    assert.equal(await readFile(join(found.path, 'LICENSE'), 'utf8'), 'For tests only.\n');
+  });
+
+  it('is the same when it is done again, and by eight at once', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    for (const method of ['symlink', 'copy'] as const) {
+      const work = await withTemporaryDirectory(t);
+      const targets = await Promise.all(Array.from({ length: 8 }, () => found.linkInto(work, { method })));
+      for (const target of targets) assert.equal(await hashDirectory(target), found.hashes[0]);
+    }
+  });
+
+  it('refuses another method and tells of a directory that cannot be written', async (t) => {
+    const { cache, directory } = await withCache(t);
+    const found = await cache.ensure(THING);
+    await assert.rejects(found.linkInto(directory, { method: 'teleport' as 'copy' }), { code: 'ERR_INVALID_OPTION', option: 'method' });
+    await writeFile(join(directory, 'file'), '');
+    await assert.rejects(found.linkInto(join(directory, 'file')), { code: 'ERR_FILE_SYSTEM', systemCode: 'ENOTDIR' });
+    await rm(found.path, { recursive: true });
+    await assert.rejects(found.linkInto(directory, { method: 'copy' }), { code: 'ERR_FILE_SYSTEM', systemCode: 'ENOENT' });
+  });
+});
