@@ -19,9 +19,7 @@ export interface Call {
 /** Begins a call. `end` must follow. */
 export function beginCall(url: URL, given: AbortSignal | undefined, totalTimeoutMs: number | undefined): Call {
   const controller = new AbortController();
-  const follow = (): void => {
-    controller.abort(abortReason(given));
-  };
+  const unfollow = follow(given, () => { controller.abort(abortReason(given)); });
   const call: Call = {
     signal: controller.signal,
     attempts: 0,
@@ -31,11 +29,32 @@ export function beginCall(url: URL, given: AbortSignal | undefined, totalTimeout
     },
     end: () => {
       clearTimeout(timer);
-      given?.removeEventListener('abort', follow);
+      unfollow();
     },
   };
   const timer =
     totalTimeoutMs === undefined ? undefined : setTimeout(() => { call.cancel('it was not finished within totalTimeoutMs'); }, totalTimeoutMs);
-  given?.addEventListener('abort', follow, { once: true });
   return call;
+}
+
+const followers = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls `onAbort` when the signal aborts, until the returned function is called. However many calls share a signal, it has one
+ * listener: Node warns of a leak from the eleventh on, and a lock file has more providers than that.
+ */
+function follow(signal: AbortSignal | undefined, onAbort: () => void): () => void {
+  if (signal === undefined) return () => undefined;
+  const calls = followers.get(signal) ?? listenOnce(signal);
+  calls.add(onAbort);
+  return () => {
+    calls.delete(onAbort);
+  };
+}
+
+function listenOnce(signal: AbortSignal): Set<() => void> {
+  const calls = new Set<() => void>();
+  followers.set(signal, calls);
+  signal.addEventListener('abort', () => { for (const onAbort of [...calls]) onAbort(); }, { once: true });
+  return calls;
 }

@@ -90,8 +90,11 @@ function phaseOf(error: unknown, reached: 'headers' | 'body'): NetworkPhase {
 function problemOf(error: unknown): string {
   const known = PROBLEMS[codeOf(error)];
   if (known !== undefined) return known;
-  const message = error instanceof Error ? error.message : '';
-  return message === '' ? codeOf(error) || 'unknown' : message;
+  if (!(error instanceof Error)) return 'unknown';
+  // OpenSSL's messages begin with a thread id and name files of its own; its `reason` is the part that says something.
+  const { reason } = error as { reason?: unknown };
+  if (typeof reason === 'string' && reason !== '') return reason;
+  return error.message === '' ? codeOf(error) : error.message;
 }
 
 function codeOf(error: unknown): string {

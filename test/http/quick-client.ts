@@ -1,5 +1,6 @@
 /** Clients for tests: hardly any wait between attempts, and closed with their test. */
 import assert from 'node:assert/strict';
+import { readdir, readlink } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../src/http/index.ts';
 
@@ -32,4 +33,10 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
 export async function settlesWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
   const settled = work.then(() => true, () => true);
   return Promise.race([settled, new Promise<false>((resolve) => setTimeout(resolve, milliseconds, false))]);
+}
+
+/** What the descriptors of this process lead to. */
+export async function openFiles(): Promise<readonly string[]> {
+  const descriptors = await readdir('/proc/self/fd');
+  return Promise.all(descriptors.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
 }
