@@ -615,11 +615,14 @@ export class InvalidArchiveError extends RwxCacheError {
   readonly archive: string;
   /** The entry at fault, where it is one. */
   readonly entry: string | undefined;
+  /** What is wrong with it, in words. */
+  readonly problem: string;
 
   constructor(archive: string, problem: string, entry?: string, cause?: unknown) {
     super(`${archive} is not a good archive${entry === undefined ? '' : ` (entry ${JSON.stringify(entry)})`}: ${problem}`, because({ cause }));
     this.archive = archive;
     this.entry = entry;
+    this.problem = problem;
   }
 }
 
@@ -635,12 +638,15 @@ export class UnsafeArchiveError extends RwxCacheError {
   readonly entry: string;
   /** The rule that it broke. */
   readonly rule: ArchiveRule;
+  /** How it broke it, in words. */
+  readonly problem: string;
 
   constructor(archive: string, entry: string, rule: ArchiveRule, problem: string) {
     super(`${archive} is refused, entry ${JSON.stringify(entry)}: ${problem}`);
     this.archive = archive;
     this.entry = entry;
     this.rule = rule;
+    this.problem = problem;
   }
 }
 

@@ -83,7 +83,7 @@ async function guess(handle: FileHandle, bytes: number): Promise<string> {
   const start = buffer.subarray(0, bytesRead);
   if (bytes === 0) return 'it is empty';
   if (start.toString('latin1').trimStart().startsWith('<')) return 'it is no zip but looks like HTML or XML, which a proxy or login page may have sent instead';
-  if (start.readUInt16BE(0) === 0x1f8b) return 'it is no zip but gzip';
+  if (start.length >= 2 && start.readUInt16BE(0) === 0x1f8b) return 'it is no zip but gzip';
   if (start.toString('latin1').startsWith('PK')) return 'it starts like a zip, and was cut short or has bytes behind its end';
   return 'it is no zip';
 }

@@ -2,7 +2,7 @@
  * Service discovery: `https://HOST/.well-known/terraform.json` (svchost `disco/disco.go`). Keeps what succeeded for as
  * long as the client lives, asks once for callers that come together, and keeps no error. Unlike the reference it is
  * retried like every other request, since a rate limit here stops everything (429 on discovery is a known complaint),
- * and a host without services (404) is asked again the next time.
+ * and a host without the service that is wanted (404, or only another version of it) is asked again the next time.
  */
 import { logger } from '../diagnostics.ts';
 import { DiscoveryError, HttpStatusError, InvalidHostnameError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
@@ -36,11 +36,11 @@ export function discoveryUrl(asciiHost: string): URL {
 }
 
 /**
- * Discovery with a memory of its own. A host in `forced` is never asked: its services are those given, relative ones
- * against the default discovery URL, and none at all when they are empty.
+ * Discovery with a memory of its own, of hosts that offer the service `wanted`. A host in `forced` is never asked: its
+ * services are those given, relative ones against the default discovery URL, and none at all when they are empty.
  * @throws InvalidHostnameError - a key of `forced` is no host name
  */
-export function createDiscovery(http: HttpClient, credentials: CredentialSource, forced: ServicesByHost): Discovery {
+export function createDiscovery(http: HttpClient, credentials: CredentialSource, wanted: string, forced: ServicesByHost): Discovery {
   const known = new Map<string, HostServices>();
   const flights = singleFlight<HostServices>();
   for (const [host, services] of Object.entries(forced)) {
@@ -56,8 +56,8 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
         ascii,
         async (shared) => {
           const services = await fetchServices(http, credentials, ascii, display, shared);
-          // "No services" is remembered by nobody: it is often a host that was not ready yet.
-          if (services.ids.length > 0) known.set(ascii, services);
+          // "No such service" is remembered by nobody: it is often a host that was not ready yet.
+          if (services.ids.includes(wanted)) known.set(ascii, services);
           return services;
         },
         signal,

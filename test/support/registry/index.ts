@@ -5,6 +5,6 @@ export type { EmbeddedRegistry, LoggedRequest, RegistryOptions } from './registr
 export { zipName } from './releases.ts';
 export type { BuiltPackage, BuiltRelease, ProviderRelease } from './releases.ts';
 export { createSigner } from './signer.ts';
-export type { Signer } from './signer.ts';
+export type { Signer, SignerOptions } from './signer.ts';
 export { startRegistryProcess } from './process.ts';
 export type { RegistryProcess } from './process.ts';
