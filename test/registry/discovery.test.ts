@@ -87,6 +87,14 @@ test('404 means no services, and is asked again the next time', async (t) => {
   assert.deepEqual((await client.discover(registry.host)).ids, ['providers.v1']);
 });
 
+test('a host with another version only is asked again the next time', async (t) => {
+  const { registry, client } = (await setting(t, { faults: [{ on: 'discovery', json: () => ({ 'providers.v99': '/v99/' }), times: 1 }] })) ?? {};
+  if (registry === undefined || client === undefined) return;
+  const services = await client.discover(registry.host);
+  assert.throws(() => services.serviceUrl('providers.v1'), (error) => error instanceof ServiceNotProvidedError && error.otherVersions.join() === 'providers.v99');
+  assert.deepEqual((await client.discover(registry.host)).ids, ['providers.v1']);
+});
+
 test('another content type is refused', (t) => refuses(t, { headers: { 'content-type': 'application/octet-stream' } }, (error) => error.message.includes('application/octet-stream')));
 test('a missing content type is refused', (t) => refuses(t, { headers: { 'content-type': '' } }, (error) => error.message.includes('without a content type')));
 test('a content type that only begins like JSON is refused', (t) => refuses(t, { headers: { 'content-type': 'application/json+x' } }, (error) => error.message.includes('application/json+x')));
