@@ -29,10 +29,10 @@ describe('a client', () => {
   });
 
   it('ends its calls when it is closed, whatever they wait for, and takes no more', async (t) => {
-    const server = await startServer(t, { '/silent': { stallAfter: -1 }, '/stalled': { body: 'xx', stallAfter: 1 }, '/busy': { status: 503, headers: { 'retry-after': '30' } } });
+    const server = await startServer(t, { '/silent': { stallAfter: -1 }, '/stalled': { body: 'xx', stallAfter: 1 }, '/busy': { status: 503, headers: { 'retry-after': '30', connection: 'close' } } });
     const client = createHttpClient();
     const work = ['silent', 'stalled', 'busy'].map((path) => rejectionOf(client.getText(`${server.origin}/${path}`), NetworkError));
-    await until(() => server.requests.length === 3, 'all have asked');
+    await until(() => server.requests.length === 3 && server.openConnections() === 2, 'all have asked, and one was told to come back later');
     await client.close();
     for (const error of await Promise.all(work)) assert.match(error.message, /closed/u);
     await rejectionOf(client.getText(`${server.origin}/silent`), NetworkError);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, fork } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { request as bareRequest } from 'undici';
@@ -92,19 +93,29 @@ describe('connections', () => {
     assert.equal(most, 3);
   });
 
-  it('keeps one for the next request, also after a redirect and an error', async (t) => {
+  it('keeps one for the next request, also after a redirect and an error whose bodies come late', async (t) => {
     const ports = new Set<number | undefined>();
+    let asked = 0;
+    const late = (request: IncomingMessage, response: ServerResponse, status: number): void => {
+      ports.add(request.socket.remotePort);
+      response.writeHead(status, { location: '/b' }).flushHeaders();
+      setTimeout(() => response.end(status === 200 ? 'good' : 'something else'), 20);
+    };
     const server = await startServer(t, {
-      '/a': (request, response) => {
-        ports.add(request.socket.remotePort);
-        response.writeHead(302, { location: '/b' }).end('moved');
-      },
-      '/b': [{ status: 500, body: 'broken' }, { body: 'good' }],
+      '/a': (request, response) => { late(request, response, 302); },
+      '/b': (request, response) => { late(request, response, (asked += 1) === 1 ? 500 : 200); },
     });
-    const client = quickClient(t);
+    const client = quickClient(t, { connectionsPerOrigin: 1 });
     assert.equal((await client.getText(`${server.origin}/a`)).text, 'good');
-    assert.equal(server.requests.length, 4);
-    assert.equal(ports.size, 1);
+    assert.deepEqual([server.requests.length, ports.size], [4, 1]);
+  });
+
+  it('gives one up, with a body that is too long to be read to its end', async (t) => {
+    const server = await startServer(t, { '/large': { body: 'x'.repeat(5_000_000) }, '/missing': { status: 404, body: 'x'.repeat(5_000_000) } });
+    const client = quickClient(t);
+    await assert.rejects(client.getText(`${server.origin}/large`));
+    await assert.rejects(client.getText(`${server.origin}/missing`));
+    await until(() => server.openConnections() === 0, 'both connections are closed');
   });
 
   it('returns every descriptor when the client is closed, after failures of all kinds', async (t) => {
