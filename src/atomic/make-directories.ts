@@ -1,5 +1,5 @@
 /** Directories with everything above them, durably, while others make the same ones. Never removes, never changes what is there. */
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { FileSystemError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
@@ -38,22 +38,22 @@ export async function makeDirectories(path: string, options: MakeDirectoriesOpti
     } catch (error) {
       if (hasSystemError(error, 'ENOENT') && dirname(next) !== next && calls < CALLS) {
         missing.push(dirname(next));
-      } else if (await isDirectory(next, error)) {
-        missing.pop();
-      } else {
-        throw fileSystemError(error, 'make the directory', next);
+        continue;
       }
+      const there = await whatIsThere(next);
+      if (there === 'directory') missing.pop();
+      else if (there === 'other') throw new FileSystemError({ systemCode: 'ENOTDIR', operation: 'make the directory', path: next, cause: error });
+      // EEXIST for what is not there by now: somebody removed it, so ask again.
+      else if (!hasSystemError(error, 'EEXIST') || calls >= CALLS) throw fileSystemError(error, 'make the directory', next);
     }
   }
   if (!durable) return;
   for (const directory of grown) await attempt('sync', directory, syncDirectory(directory));
 }
 
-/** Whether a refused `mkdir` is none: EEXIST mostly, EROFS or EACCES from servers that check the right first, EISDIR for `/` on macOS. */
-async function isDirectory(path: string, refusal: unknown): Promise<boolean> {
-  if (!hasSystemError(refusal, 'EEXIST', 'EROFS', 'EACCES', 'EPERM', 'EISDIR')) return false;
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() === true) return true;
-  if (!hasSystemError(refusal, 'EEXIST')) return false;
-  throw new FileSystemError({ systemCode: 'ENOTDIR', operation: 'make the directory', path, cause: refusal });
+/** Behind a refused `mkdir`: EEXIST mostly, but EROFS or EACCES from servers that check the right first, and EISDIR for `/` on macOS. */
+async function whatIsThere(path: string): Promise<'directory' | 'other' | 'nothing'> {
+  const found = await stat(path).catch(() => lstat(path).catch(() => undefined));
+  if (found === undefined) return 'nothing';
+  return found.isDirectory() ? 'directory' : 'other';
 }
