@@ -1,0 +1,108 @@
+/** What goes wrong between a request and its answer. */
+import { because, RwxCacheError, type CausedBy } from './base.ts';
+
+/** An answer with a status that is not wanted, after all retries. */
+export class HttpStatusError extends RwxCacheError {
+  readonly code = 'ERR_HTTP_STATUS';
+  /** The final URL, without secrets. */
+  readonly url: string;
+  /** The status, for example 503. */
+  readonly status: number;
+  /** How many requests were made. */
+  readonly attempts: number;
+  /** What `Retry-After` asked for, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(data: { readonly url: string; readonly status: number; readonly attempts: number; readonly retryAfterMs?: number | undefined }) {
+    super(`${data.url} answered ${data.status} (${data.attempts} ${data.attempts === 1 ? 'attempt' : 'attempts'})`);
+    this.url = data.url;
+    this.status = data.status;
+    this.attempts = data.attempts;
+    this.retryAfterMs = data.retryAfterMs;
+  }
+}
+
+/** What part of a request failed. */
+export type NetworkPhase = 'connect' | 'tls' | 'headers' | 'body';
+
+/** No usable answer: the connection failed, a time limit passed, or a certificate was refused. */
+export class NetworkError extends RwxCacheError {
+  readonly code = 'ERR_NETWORK';
+  /** The URL, without secrets. */
+  readonly url: string;
+  /** Where it failed. `'tls'` is never retried. */
+  readonly phase: NetworkPhase;
+  /** How many requests were made. */
+  readonly attempts: number;
+
+  constructor(data: { readonly url: string; readonly phase: NetworkPhase; readonly attempts: number; readonly problem: string } & CausedBy) {
+    super(`${data.url} could not be read (${data.phase}, ${data.attempts} ${data.attempts === 1 ? 'attempt' : 'attempts'}): ${data.problem}`, because(data));
+    this.url = data.url;
+    this.phase = data.phase;
+    this.attempts = data.attempts;
+  }
+}
+
+/** A redirect that is not followed. */
+export class RedirectError extends RwxCacheError {
+  readonly code = 'ERR_REDIRECT';
+  /** Where the redirect came from, without secrets. */
+  readonly url: string;
+  /** Where it led, without secrets. */
+  readonly location: string;
+  /** Why it was refused. */
+  readonly reason: 'downgrade' | 'too-many' | 'invalid';
+
+  constructor(data: { readonly url: string; readonly location: string; readonly reason: 'downgrade' | 'too-many' | 'invalid' }) {
+    const why = { downgrade: 'it leads from https to http', 'too-many': 'there were more than 5', invalid: 'its location is missing or not http' }[data.reason];
+    super(`${data.url} redirects to ${data.location}, which is not followed: ${why}`);
+    this.url = data.url;
+    this.location = data.location;
+    this.reason = data.reason;
+  }
+}
+
+/** An answer larger than its limit. */
+export class ResponseTooLargeError extends RwxCacheError {
+  readonly code = 'ERR_RESPONSE_TOO_LARGE';
+  /** The URL, without secrets. */
+  readonly url: string;
+  /** The limit in bytes. */
+  readonly limitBytes: number;
+
+  constructor(url: string, limitBytes: number) {
+    super(`${url} sent more than ${limitBytes} bytes`);
+    this.url = url;
+    this.limitBytes = limitBytes;
+  }
+}
+
+/** A body that ended before its announced length, after all retries. */
+export class DownloadIncompleteError extends RwxCacheError {
+  readonly code = 'ERR_DOWNLOAD_INCOMPLETE';
+  /** The URL, without secrets. */
+  readonly url: string;
+  /** The announced length in bytes. */
+  readonly expectedBytes: number;
+  /** The bytes that came. */
+  readonly receivedBytes: number;
+
+  constructor(url: string, expectedBytes: number, receivedBytes: number) {
+    super(`${url} ended after ${receivedBytes} of ${expectedBytes} bytes; check the network or the proxy, then call again`);
+    this.url = url;
+    this.expectedBytes = expectedBytes;
+    this.receivedBytes = receivedBytes;
+  }
+}
+
+/** Plain http, or another scheme, where the policy asks for https. */
+export class AccessPolicyError extends RwxCacheError {
+  readonly code = 'ERR_ACCESS_POLICY';
+  /** The URL, without secrets. */
+  readonly url: string;
+
+  constructor(url: string, problem: string) {
+    super(`${url} is not read: ${problem}`);
+    this.url = url;
+  }
+}
