@@ -5,7 +5,7 @@ import createDebug from 'debug';
 import { AccessPolicyError, InvalidOptionError, NetworkError } from '../../src/errors.ts';
 import { createHttpClient, type HttpClientOptions } from '../../src/http/index.ts';
 import { startServer } from '../support/http-server.ts';
-import { quickClient, rejectionOf, until } from './quick-client.ts';
+import { quickClient, rejectionOf, settlesWithin, until } from './quick-client.ts';
 
 describe('a client', () => {
   it('reads text and bytes with status, final URL and headers', async (t) => {
@@ -34,6 +34,7 @@ describe('a client', () => {
     const work = ['silent', 'stalled', 'busy'].map((path) => rejectionOf(client.getText(`${server.origin}/${path}`), NetworkError));
     await until(() => server.requests.length === 3 && server.openConnections() === 2, 'all have asked, and one was told to come back later');
     await client.close();
+    assert.ok(await settlesWithin(Promise.all(work), 10_000), 'the wait between two attempts ended, too');
     for (const error of await Promise.all(work)) assert.match(error.message, /closed/u);
     await rejectionOf(client.getText(`${server.origin}/silent`), NetworkError);
     await client.close();
