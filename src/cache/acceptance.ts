@@ -6,7 +6,7 @@
 import { publishEvent } from '../diagnostics.ts';
 import { HashMismatchError, HashUnprovenError } from '../errors.ts';
 import { hasSystemError } from '../system-errors.ts';
-import { matchesExpected } from '../verify/index.ts';
+import { matchesExpected } from '../verify/package-hash.ts';
 import { hashEntry, inspectEntry, type EntryPlace, type HashedEntry } from './entry.ts';
 import { recordHashes } from './provider-package.ts';
 import type { EntryRecord } from './record-format.ts';

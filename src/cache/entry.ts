@@ -8,7 +8,7 @@ import { refreshDirectory, statFresh } from '../atomic/index.ts';
 import { ExecutableMissingError } from '../errors.ts';
 import { executableName, findPluginExecutable } from '../layout/index.ts';
 import { hasSystemError } from '../system-errors.ts';
-import { hashDirectory } from '../verify/index.ts';
+import { hashDirectory } from '../verify/hash-directory.ts';
 import type { EntryRecord } from './record-format.ts';
 import { readAllRecords, readBoundRecord, type EntryBinding, type StoredRecord } from './records.ts';
 

@@ -62,6 +62,7 @@ export interface CheckedOptions {
 export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
   if (typeof options.directory !== 'string' || options.directory === '') throw new InvalidOptionError('directory', 'it is the path of a directory');
   const defaultHost = options.defaultHost ?? DEFAULT_REGISTRY_HOST;
+  for (const hostname of [...Object.keys(options.hosts ?? {}), ...Object.keys(options.credentials ?? {})]) normalizeHostname(hostname);
   return {
     defaultHost: normalizeHostname(defaultHost).display,
     verifyOnHit: oneOf('verifyOnHit', options.verifyOnHit ?? 'stat', ['stat', 'hash']),

@@ -5,21 +5,19 @@
 import { join } from 'node:path';
 import { CacheClosedError, HashUnprovenError, OfflineError, ReadOnlyError } from '../errors.ts';
 import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
-import { RegistryClient } from '../registry/index.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
-import { findStaging, openDirectories, type CacheDirectories, type StagingPlace } from './directories.ts';
+import { openDirectories, type CacheDirectories } from './directories.ts';
 import type { EntryPlace } from './entry.ts';
 import { Flights } from './flights.ts';
-import { keepHouse } from './housekeeping.ts';
-import { installPackage, type Installation, type InstallationResult } from './installation.ts';
+import type { InstallationResult } from './installation.ts';
 import { listEntries } from './listing.ts';
 import { checkOptions, type CheckedOptions, type ProviderCacheOptions } from './options.ts';
-import { createPin, type Pin } from './pins.ts';
-import { enterPresence, type Presence } from './presence.ts';
+import type { Pin } from './pins.ts';
 import type { ProgressListener } from './progress.ts';
 import { identityPath, providerPackage, type Outcome, type PackageIdentity, type ProviderPackage } from './provider-package.ts';
 import { checkExpectedHashes, exactIdentity, newestIdentity, parseRequest, resolveRequest, type ProviderRequest } from './requests.ts';
 import { verificationRules, type VerificationRules } from './verification-policy.ts';
+import type { Workshop } from './workshop.ts';
 
 /** Options of {@link ProviderCache.ensure}. */
 export interface EnsureOptions {
@@ -42,12 +40,6 @@ export type LookupOptions = Pick<EnsureOptions, 'expectedHashes' | 'signal'>;
 /** Options of {@link ProviderCache.list}. */
 export type ListOptions = Pick<EnsureOptions, 'signal'>;
 
-/** What this process has under way in the cache's directory once it has written something. */
-interface Workshop {
-  readonly presence: Presence;
-  readonly place: StagingPlace;
-}
-
 /**
  * A cache of provider packages in one directory, shared with any number of processes and hosts, and with `terraform` and
  * `tofu` themselves. One instance may be used by any number of calls at once.
@@ -60,12 +52,10 @@ export class ProviderCache implements AsyncDisposable {
   readonly #options: CheckedOptions;
   readonly #given: ProviderCacheOptions;
   readonly #directories: CacheDirectories;
-  readonly #registry: RegistryClient;
   readonly #rulesOf: (hostname: string) => VerificationRules;
   readonly #flights = new Flights<InstallationResult>();
   readonly #known = new Map<string, BoundRecord>();
   #workshop: Promise<Workshop> | undefined;
-  #housekeeping: Promise<void> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
   private constructor(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories) {
@@ -75,7 +65,6 @@ export class ProviderCache implements AsyncDisposable {
     this.directory = directories.root;
     this.providersDirectory = directories.providers;
     this.#rulesOf = verificationRules(given.verification);
-    this.#registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
   }
 
   /**
@@ -167,10 +156,7 @@ export class ProviderCache implements AsyncDisposable {
 
   async #close(): Promise<void> {
     await this.#flights.close(new CacheClosedError(this.directory));
-    await this.#registry.close();
-    await this.#housekeeping;
-    const workshop = await this.#workshop?.catch(() => undefined);
-    await workshop?.presence.leave();
+    await (await this.#workshop)?.close();
   }
 
   #assertOpen(): void {
@@ -184,8 +170,7 @@ export class ProviderCache implements AsyncDisposable {
       offline: offline || readOnly,
       versions: async (address) => {
         if (offline || readOnly) return this.#cachedVersions(address, parsed.platform);
-        const { versions } = await this.#registry.versions(address, { signal });
-        return versions.map(({ version }) => version);
+        return (await this.#work()).versions(address, signal);
       },
     });
   }
@@ -206,27 +191,10 @@ export class ProviderCache implements AsyncDisposable {
     const terms = [place.package, ...criteria.expectedHashes].join('\n');
     const { value, started } = await this.#flights.join(
       terms,
-      async (signal, report) => this.#install({ identity, place, criteria: { ...criteria, signal }, signal, report }),
+      async (signal, report) => (await this.#work()).install({ identity, place, criteria: { ...criteria, signal }, signal, report }),
       { signal: criteria.signal, onProgress },
     );
     return { bound: value.bound, outcome: started ? value.outcome : 'joined' };
-  }
-
-  async #install(task: Installation): Promise<InstallationResult> {
-    const workshop = await this.#enter();
-    const { lockStrategy, lockTimeoutMs, onConflict, settleMs } = this.#options;
-    return installPackage(task, {
-      registry: this.#registry,
-      locks: this.#directories.locks,
-      lockStrategy,
-      lockTimeoutMs,
-      limits: this.#given.archiveLimits,
-      onConflict,
-      settleMs,
-      staging: workshop.place.staging,
-      trash: workshop.place.trash,
-      owner: workshop.presence.id,
-    });
   }
 
   async #lookup(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Promise<ProviderPackage | undefined> {
@@ -239,26 +207,13 @@ export class ProviderCache implements AsyncDisposable {
 
   async #pin(packagePath: string): Promise<Pin> {
     if (this.#options.readOnly) throw new ReadOnlyError(`A pin of ${packagePath}`);
-    const { presence } = await this.#enter();
-    return createPin(this.#directories.pins, packagePath, presence.id);
+    return (await this.#work()).pin(packagePath);
   }
 
-  /** The first thing that this process writes: its presence. The sweep that follows keeps nobody waiting. */
-  async #enter(): Promise<Workshop> {
-    this.#workshop ??= this.#openWorkshop();
-    try {
-      return await this.#workshop;
-    } catch (error) {
-      this.#workshop = undefined;
-      throw error;
-    }
-  }
-
-  async #openWorkshop(): Promise<Workshop> {
-    const place = await findStaging(this.#directories);
-    const presence = await enterPresence(this.#directories.presence);
-    this.#housekeeping = keepHouse(this.#directories, place, presence);
-    return { presence, place };
+  /** Loaded when it is first needed: a process that only hits does without the network, the archives and the locks. */
+  async #work(): Promise<Workshop> {
+    this.#workshop ??= import('./workshop.ts').then(({ openWorkshop }) => openWorkshop(this.#given, this.#options, this.#directories));
+    return this.#workshop;
   }
 
   async #cachedVersions(address: ProviderAddress, platform: Platform): Promise<Version[]> {

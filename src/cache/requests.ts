@@ -12,7 +12,7 @@ import {
   type ProviderAddress,
   type Version,
 } from '../layout/index.ts';
-import { parseHash } from '../verify/index.ts';
+import { parseHash } from '../verify/package-hash.ts';
 import type { PackageIdentity } from './provider-package.ts';
 
 /** A request for one package. */

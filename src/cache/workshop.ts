@@ -1,0 +1,76 @@
+/**
+ * What a cache needs as soon as a look-up is not enough: the registry, a presence of its own, staging, and the sweep.
+ * Loaded and made when it is first needed, since most processes only ever hit.
+ */
+import { RegistryClient } from '../registry/index.ts';
+import type { ProviderAddress, Version } from '../layout/index.ts';
+import { findStaging, type CacheDirectories, type StagingPlace } from './directories.ts';
+import { keepHouse } from './housekeeping.ts';
+import { installPackage, type Installation, type InstallationResult } from './installation.ts';
+import type { CheckedOptions, ProviderCacheOptions } from './options.ts';
+import { createPin, type Pin } from './pins.ts';
+import { enterPresence, type Presence } from './presence.ts';
+
+/** The working side of one cache. */
+export interface Workshop {
+  /** All versions of a provider, by its registry. */
+  versions(address: ProviderAddress, signal: AbortSignal | undefined): Promise<Version[]>;
+  /** Installs a package, unless another process is faster. */
+  install(task: Installation): Promise<InstallationResult>;
+  /** Pins a package for this process. */
+  pin(packagePath: string): Promise<Pin>;
+  /** Ends all requests, waits for the sweep, and takes the presence away. Call it when no work is left. */
+  close(): Promise<void>;
+}
+
+/** What this process has in the cache's directory once it writes there. */
+interface Bench {
+  readonly presence: Presence;
+  readonly place: StagingPlace;
+  /** The sweep that follows the entry, and keeps nobody waiting. */
+  readonly sweep: Promise<void>;
+}
+
+/** Makes one. Nothing is asked of the network and nothing is written until something is called. */
+export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories): Workshop {
+  const registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
+  let bench: Promise<Bench> | undefined;
+
+  async function enter(): Promise<Bench> {
+    bench ??= setUp();
+    try {
+      return await bench;
+    } catch (error) {
+      // A directory that could not be written may be writable next time.
+      bench = undefined;
+      throw error;
+    }
+  }
+
+  async function setUp(): Promise<Bench> {
+    const place = await findStaging(directories);
+    const presence = await enterPresence(directories.presence);
+    return { place, presence, sweep: keepHouse(directories, place, presence) };
+  }
+
+  return {
+    versions: async (address, signal) => {
+      const { versions } = await registry.versions(address, { signal });
+      return versions.map(({ version }) => version);
+    },
+    install: async (task) => {
+      const { presence, place } = await enter();
+      return installPackage(task, { ...options, ...place, registry, locks: directories.locks, limits: given.archiveLimits, owner: presence.id });
+    },
+    pin: async (packagePath) => {
+      const { presence } = await enter();
+      return createPin(directories.pins, packagePath, presence.id);
+    },
+    close: async () => {
+      await registry.close();
+      const entered = await bench?.catch(() => undefined);
+      await entered?.sweep;
+      await entered?.presence.leave();
+    },
+  };
+}
