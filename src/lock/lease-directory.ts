@@ -130,12 +130,12 @@ export async function leaseHolder(place: LeasePlace): Promise<LockHolder | undef
 }
 
 /** Removes what claimants that died in the midst of a claim left behind. `token` is the caller's, held: its file tells the time. */
-export async function sweep(place: LeasePlace, token: string): Promise<void> {
+export async function sweep(place: LeasePlace, token: string, olderThanMs: number = LITTER_MS): Promise<void> {
   const now = (await lstat(join(place.held, token))).ctimeMs;
   for (const name of await readdir(place.container)) {
     if (!TOKEN.test(name)) continue;
     const candidate = join(place.container, name);
-    if (now - (await lstat(candidate)).ctimeMs > LITTER_MS) await discard(candidate, name);
+    if (now - (await lstat(candidate)).ctimeMs > olderThanMs) await discard(candidate, name);
   }
 }
 
