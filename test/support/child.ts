@@ -31,7 +31,8 @@ export function startChild(t: TestContext, program: URL, args: readonly string[]
     messages.push(message);
     wake();
   });
-  const ended = once(child, 'close').then(([code, signal]): Ending => {
+  // Messages may still arrive after the exit, none after the disconnect. ('close' never comes when it is the parent that disconnects.)
+  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code, signal]]): Ending => {
     ending = { code: code as number | null, signal: signal as NodeJS.Signals | null };
     wake();
     return ending;
