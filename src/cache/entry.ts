@@ -42,7 +42,7 @@ export type EntryState =
  * because a cached hit outlives its entry by 19 s there (measured), and a cached miss lasts 30 s.
  */
 export async function inspectEntry(place: EntryPlace, known?: StoredRecord & { readonly binding: EntryBinding }): Promise<EntryState> {
-  if (place.network) await refreshDirectory(dirname(place.path));
+  if (place.network) await refreshAbove(place.path);
   if (known !== undefined) {
     const [binding, whole] = await Promise.all([bindingOf(place.path), executableLooksLike(place, known.record)]);
     if (binding === undefined) return missingOrObstacle(place);
@@ -53,6 +53,15 @@ export async function inspectEntry(place: EntryPlace, known?: StoredRecord & { r
   const stored = await readBoundRecord(place.records, place.package, binding);
   if (stored !== undefined && (await executableLooksLike(place, stored.record))) return { kind: 'recorded', stored, binding };
   return { kind: 'unbound', binding };
+}
+
+/** Where the directory above seems to be missing, the look-up that follows asks from further up. */
+async function refreshAbove(path: string): Promise<void> {
+  try {
+    await refreshDirectory(dirname(path));
+  } catch (error) {
+    if (!hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ESTALE')) throw error;
+  }
 }
 
 /** What an entry of which the bytes were read turned out to be. */
@@ -105,7 +114,11 @@ export async function describeExecutable(directory: string, type: string, subjec
 
 /** What the directory itself looks like from outside; `undefined` where there is none, by a fresh look. */
 export async function bindingOf(path: string): Promise<EntryBinding | undefined> {
-  const stats = await statFresh(path);
+  const stats = await statFresh(path).catch((error: unknown) => {
+    // A symlink that leads to itself leads nowhere, like any other dangling one.
+    if (hasSystemError(error, 'ELOOP')) return undefined;
+    throw error;
+  });
   return stats?.isDirectory() === true ? { inode: stats.ino, mtimeNs: stats.mtimeNs } : undefined;
 }
 

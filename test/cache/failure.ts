@@ -98,7 +98,7 @@ export function assertFailure(error: RwxCacheError, { code, fields = {}, says, c
 }
 
 /** What stands under `state/` when nothing is under way. */
-const AT_REST = /^state\/(?:format|swept|presence\/[0-9a-f]{32}|(?:presence|pins|locks|staging|trash|records)|locks\/[0-9a-f]{32}\.lock)$/u;
+const AT_REST = /^state(?:$|\/(?:format|swept|presence\/[0-9a-f]{32}|(?:presence|pins|locks|staging|trash|records)|locks\/[0-9a-f]{32}\.lock)$)/u;
 
 /** No entry, no staging, no record, no lock, no descriptor. */
 export async function assertNothingLeft(directory: string): Promise<void> {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** Mounts a tmpfs of `bytes`, or skips the test and returns `undefined`. Unmounted after the test. */
-export async function withTmpfs(t: TestContext, bytes: number): Promise<string | undefined> {
-  return withMount(t, ['-t', 'tmpfs', '-o', `size=${bytes}`, 'rwx-cache-test']);
+/** Mounts a tmpfs of `bytes` (and room for so many files and directories), or skips the test and returns `undefined`. Unmounted after the test. */
+export async function withTmpfs(t: TestContext, bytes: number, inodes?: number): Promise<string | undefined> {
+  return withMount(t, ['-t', 'tmpfs', '-o', `size=${bytes}${inodes === undefined ? '' : `,nr_inodes=${inodes}`}`, 'rwx-cache-test']);
 }
 
 /** Mounts `source` a second time, or skips the test and returns `undefined`. Unmounted after the test. */
