@@ -19,7 +19,10 @@ export interface WaitInfo {
 
 /** How long a call waits for a lock, and what it tells meanwhile. */
 export interface WaitOptions {
-  /** Gives up after so many milliseconds, with a `LockTimeoutError`. 0 tries once. Default: waits without limit. */
+  /**
+   * Gives up after so many milliseconds, with a `LockTimeoutError`. 0 tries once. Default: waits without limit. A lock that is free is
+   * got in any case: for the first try the file system has two seconds, even where this is less.
+   */
   readonly timeoutMs?: number | undefined;
   /** Ends the wait at once; the call rejects with the signal's reason. A lock that is already held is not affected. */
   readonly signal?: AbortSignal | undefined;

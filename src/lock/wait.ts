@@ -15,8 +15,8 @@ export interface Wait {
 }
 
 const NOTICE_MS = 1000;
-/** Even a call that does not wait (`timeoutMs: 0`) gives the file system so long to answer. */
-const LEAST_LIMIT_MS = 100;
+/** A call tries at least once: until the first answer the file system has so long, even where `timeoutMs` is shorter. */
+const FIRST_ANSWER_MS = 2000;
 /** How long a call that has timed out may still look for the holder's name. */
 const NAME_MS = 50;
 /** Longer ones make Node's timers fire at once. */
@@ -57,11 +57,12 @@ export async function withinLimits<T>(
     limit.abort(abortReason(callers));
   };
   callers?.addEventListener('abort', onCallersAbort, { once: true });
-  if (timeoutMs !== undefined && timeoutMs <= LONGEST_TIMER_MS) {
-    limitTimer = setTimeout(() => {
-      limit.abort(timedOut);
-    }, Math.max(timeoutMs, LEAST_LIMIT_MS));
-  }
+  const onLimit = (): void => {
+    const grace = isContended ? 0 : FIRST_ANSWER_MS - (performance.now() - begun);
+    if (grace > 0) limitTimer = setTimeout(onLimit, grace);
+    else limit.abort(timedOut);
+  };
+  if (timeoutMs !== undefined && timeoutMs <= LONGEST_TIMER_MS) limitTimer = setTimeout(onLimit, timeoutMs);
 
   const notify = async (tell: (info: { path: string; holder: LockHolder | undefined; waitedMs: number }) => void): Promise<void> => {
     known = (await holder()) ?? known;
