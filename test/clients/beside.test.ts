@@ -8,16 +8,36 @@ import { chmod, open, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hashDirectory, hashZipContents } from '../../src/verify/index.ts';
 import { HOST, treeOf } from '../cache/support.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { init } from '../support/terraform.ts';
 import { ensureInProcess } from './ensure-process.ts';
-import { cacheOptions, executableOf, largeZip, lastWords, openCache, PLATFORM, release, required, terraform, withRegistryProcess, WITHOUT_TERRAFORM, workingDirectory } from './support.ts';
+import { cacheOptions, executableOf, largeZip, lastWords, openCache, PLATFORM, release, required, terraform, until, withRegistryProcess, WITHOUT_TERRAFORM, workingDirectory } from './support.ts';
 
 const PROVIDERS = [required('heavy'), required('light')];
 const EACH = 8;
+/** Between two pairs of `ensure`: together they cover the time that the terraforms take. */
+const STEP_MS = 250;
 const ROUNDS = Number(process.env['RWX_CACHE_ROUNDS'] ?? 2);
+
+/** A point that so many have to reach before anyone goes on. */
+function barrier(count: number): { arrive(): Promise<void>; readonly complete: Promise<void> } {
+  let open = (): void => undefined;
+  const complete = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let missing = count;
+  return {
+    complete,
+    arrive: () => {
+      missing -= 1;
+      if (missing === 0) open();
+      return complete;
+    },
+  };
+}
 
 /** Changes one byte in the middle. Size and times stay as they were, to the nanosecond. */
 async function spoil(path: string): Promise<void> {
@@ -53,19 +73,30 @@ describe(`${EACH} terraform init and ${EACH} ensure at once on one cold cache`, 
       const options = cacheOptions(registry, join(place, 'cache'), { verifyOnHit: 'hash', settleMs: 1500 });
       const cache = await openCache(t, options);
       const directories = await Promise.all(Array.from({ length: EACH }, (_, index) => workingDirectory(place, `work-${index}`, PROVIDERS)));
-      const [inits, answers] = await Promise.all([
-        Promise.all(
-          directories.map((directory) =>
-            init(terraform(), directory, { configuration: { hosts: registry.hosts(HOST) }, environment: { TF_PLUGIN_CACHE_DIR: cache.providersDirectory } }),
-          ),
-        ),
-        Promise.all(Array.from({ length: EACH }, (_, index) => ensureInProcess(t, { cache: options, request: PROVIDERS[index % 2] ?? required('heavy') }))),
-      ]);
+      const start = barrier(EACH);
+      const answersToCome = Promise.all(
+        Array.from({ length: EACH }, (_, index) => {
+          // They come while the terraforms download, unzip and write in place.
+          const go = async (): Promise<void> => {
+            await start.arrive();
+            await sleep(Math.floor(index / 2) * STEP_MS);
+          };
+          return ensureInProcess(t, { cache: options, request: PROVIDERS[index % 2] ?? required('heavy') }, { go });
+        }),
+      );
+      const zips = await registry.count('zip');
+      await start.complete;
+      // Every other round an ensure is well ahead, so that the terraforms write into an entry that is already ours.
+      if (round % 2 === 1) await until('an ensure downloads', async () => (await registry.count('zip')) > zips);
+      const initsToCome = directories.map((directory) =>
+        init(terraform(), directory, { configuration: { hosts: registry.hosts(HOST) }, environment: { TF_PLUGIN_CACHE_DIR: cache.providersDirectory } }),
+      );
+      const [inits, answers] = await Promise.all([Promise.all(initsToCome), answersToCome]);
 
       for (const { code, output } of inits) count(code === 0 ? 'terraform: exit 0' : `terraform: ${/Error: (.*)/u.exec(output)?.[1] ?? 'failed without a word'}`);
       for (const answer of answers) {
         assert.ok('outcome' in answer, `an ensure failed: ${JSON.stringify(answer)}`);
-        count(`ensure: ${answer.outcome}`);
+        count(`ensure: ${answer.outcome}${answer.metBadEntry ? ', after it had met a bad entry' : ''}`);
       }
       for (const name of ['heavy', 'light'] as const) {
         const entry = join(cache.providersDirectory, HOST, 'acme', name, '1.2.3', PLATFORM);

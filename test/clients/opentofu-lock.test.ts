@@ -136,9 +136,7 @@ describe("OpenTofu's lock of another user, mode 0644", { skip: whyNoOtherUser() 
     const cache = cacheOptions(registry, directory, { http: { idleTimeoutMs: 1000, backoffMs: 10 } });
     const holder = await holdAsOpenTofu(t, lock);
     let waits = false;
-    const call = ensureInProcess(t, { cache, request: THING, userId: NOBODY }, () => {
-      waits = true;
-    });
+    const call = ensureInProcess(t, { cache, request: THING, userId: NOBODY }, { onWait: () => (waits = true) });
     await until('ensure waits', () => waits);
     assert.equal(await registry.count('zip'), 0);
     await holder.release();
