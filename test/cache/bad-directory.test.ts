@@ -187,7 +187,7 @@ describe('a cache that is only read', () => {
 });
 
 describe('a directory that may not be written', { concurrency: 4 }, () => {
-  const parts = ['state/presence', 'state/locks', 'state/staging', 'state/records', 'providers', 'providers/registry.example.com'];
+  const parts = ['state/presence', 'state/locks', 'state/staging', 'state/records', 'providers', 'providers/registry.example.com', THING_PATH.slice(0, THING_PATH.lastIndexOf('/'))];
   for (const part of parts) {
     it(`${part}: it says which, and goes on when it may`, async (t) => {
       const user = await asUser(t);
