@@ -64,7 +64,7 @@ describe('sweepDirectory', () => {
   it('is not deceived by time stamps that were set', async (t) => {
     const directory = await withTemporaryDirectory(t);
     const name = await leave(directory, 'dead');
-    await utimes(join(directory, name), 0, 0);
+    for (const part of ['deep/file', 'deep', '']) await utimes(join(directory, name, part), 0, 0);
     assert.deepEqual(await sweepDirectory(directory, { olderThanMs: HOUR_MS, isOwnerAlive: isDead }), { removed: [], kept: 1 });
   });
 

@@ -256,6 +256,15 @@ describe('writeFileAtomic', () => {
       };
       assert.deepEqual(await writeFileAtomicWith(lateLink, path, 'same', { ifExists: 'keep' }), { published: true });
       assert.deepEqual(await writeFileAtomicWith(lateLink, path, 'same', { ifExists: 'keep' }), { published: false });
+      const stale = {
+        ...systemCalls,
+        link: async (from: string, to: string) => {
+          await link(from, to);
+          throw failure('Unknown system error -116');
+        },
+      };
+      await unlink(path);
+      assert.deepEqual(await writeFileAtomicWith(stale, path, 'same', { ifExists: 'keep' }), { published: true });
       assert.deepEqual(await readdir(directory), ['file']);
     });
 
