@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { loadedBy, packagesOf } from './support/loaded-modules.ts';
 
-const LATE = ['undici', 'openpgp', 'tar', 'proper-lockfile', 'write-file-atomic', 'fs-native-extensions'];
+const LATE = ['debug', 'undici', 'openpgp', 'tar', 'proper-lockfile', 'write-file-atomic', 'fs-native-extensions'];
 const SUBPATHS = ['', '/layout', '/atomic', '/lock', '/verify', '/registry', '/archive', '/errors'];
 
 describe('importing the package', () => {
