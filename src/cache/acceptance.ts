@@ -7,10 +7,10 @@ import { publishEvent } from '../diagnostics.ts';
 import { HashMismatchError, HashUnprovenError } from '../errors.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { matchesExpected } from '../verify/package-hash.ts';
-import { hashEntry, inspectEntry, type EntryPlace, type HashedEntry } from './entry.ts';
+import { hashEntry, inspectEntry, isSameExecutable, type EntryPlace, type HashedEntry } from './entry.ts';
 import { recordHashes } from './provider-package.ts';
 import type { EntryRecord } from './record-format.ts';
-import { removeRecords, writeRecord, type EntryBinding, type StoredRecord } from './records.ts';
+import { recordFile, removeRecords, strengthenRecord, writeRecord, type EntryBinding, type StoredRecord } from './records.ts';
 import { satisfiesRules, type VerificationRules } from './verification-policy.ts';
 
 /** What one caller asks of an entry. */
@@ -69,17 +69,27 @@ function judgeRecord(place: EntryPlace, criteria: Criteria, bound: BoundRecord):
   return { verdict: 'unproven', bound };
 }
 
-/** An entry that was restored, copied or touched has its recorded hash and looks different: its record is written anew. */
+/**
+ * An entry that was restored, copied or touched has its recorded hash and looks different: its record is written anew. One that was
+ * written in place with the same bytes (as terraform does) keeps the look of its directory, and with it the name of its record: there
+ * the old record gives way. One that looks as recorded is left alone.
+ */
 async function bindAnew(place: EntryPlace, criteria: Criteria, hashed: HashedEntry, match: StoredRecord): Promise<BoundRecord> {
-  const record: EntryRecord = { ...match.record, executable: hashed.executable };
-  const file = await keepRecord(place, criteria, hashed.binding, record);
+  const { binding, executable, records } = hashed;
+  const record: EntryRecord = { ...match.record, executable };
+  const files = records.map((stored) => stored.file);
+  const own = recordFile(place.package, binding);
+  if (match.file === own && isSameExecutable(match.record.executable, executable)) return { ...match, binding };
+  const file = await keepRecord(criteria, () =>
+    files.includes(own) ? strengthenRecord(place.records, binding, record, files) : writeRecord(place.records, binding, record),
+  );
   if (file !== undefined) {
     await removeRecords(
       place.records,
-      hashed.records.map((stored) => stored.file).filter((name) => name !== file),
+      files.filter((name) => name !== file),
     );
   }
-  return { file: file ?? match.file, record, binding: hashed.binding };
+  return { file: file ?? match.file, record, binding };
 }
 
 /** Somebody else's entry that has a hash which the caller expects. */
@@ -100,16 +110,16 @@ async function adoptExpected(place: EntryPlace, criteria: Criteria, hashed: Hash
       installedAt: new Date().toISOString(),
     },
   };
-  const file = await keepRecord(place, criteria, hashed.binding, record);
+  const file = await keepRecord(criteria, () => writeRecord(place.records, hashed.binding, record));
   publishEvent('cache:adopted', { package: place.package, provedBy: 'expected-hashes' });
   return { verdict: 'accepted', adopted: true, bound: { file: file ?? '', record, binding: hashed.binding } };
 }
 
 /** A cache that cannot be written still serves hits: it only hashes again next time. */
-async function keepRecord(place: EntryPlace, criteria: Criteria, binding: EntryBinding, record: EntryRecord): Promise<string | undefined> {
+async function keepRecord(criteria: Criteria, write: () => Promise<string>): Promise<string | undefined> {
   if (criteria.readOnly) return undefined;
   try {
-    return await writeRecord(place.records, binding, record);
+    return await write();
   } catch (error) {
     if (hasSystemError(error, 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOENT')) return undefined;
     throw error;

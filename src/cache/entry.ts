@@ -126,7 +126,8 @@ function isSameBinding(a: EntryBinding, b: EntryBinding): boolean {
   return a.inode === b.inode && a.mtimeNs === b.mtimeNs;
 }
 
-function isSameExecutable(a: EntryRecord['executable'], b: EntryRecord['executable']): boolean {
+/** Whether two looks at an executable saw the same. */
+export function isSameExecutable(a: EntryRecord['executable'], b: EntryRecord['executable']): boolean {
   return a.name === b.name && a.bytes === b.bytes && a.mtimeNs === b.mtimeNs;
 }
 

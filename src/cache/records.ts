@@ -32,7 +32,8 @@ export function packageKey(packagePath: string): string {
   return createHash('sha256').update(packagePath).digest('hex').slice(0, 32);
 }
 
-function recordFile(packagePath: string, binding: EntryBinding): string {
+/** The name of the record that is bound to an entry which looks like `binding`. */
+export function recordFile(packagePath: string, binding: EntryBinding): string {
   return `${packageKey(packagePath)}.${binding.inode.toString(36)}-${binding.mtimeNs.toString(36)}.json`;
 }
 
@@ -49,8 +50,9 @@ export async function writeRecord(directory: string, binding: EntryBinding, reco
 }
 
 /**
- * Gives an entry a record that knows more than those it has (a signature was checked since). At every moment between the
- * steps there is a record of the entry's hash, so that a process which looks meanwhile binds it anew by itself.
+ * Gives an entry a record that knows more, or better, than those it has (a signature was checked since, or its executable was written
+ * in place), under the same name where need be. At every moment between the steps there is a record of the entry's hash, so that a
+ * process which looks meanwhile binds it anew by itself.
  */
 export async function strengthenRecord(directory: string, binding: EntryBinding, record: EntryRecord, weaker: readonly string[]): Promise<string> {
   const spare = `${packageKey(record.package)}.${uniqueName()}.json`;
