@@ -21,6 +21,8 @@ const FIRST_ANSWER_MS = 2000;
 const NAME_MS = 50;
 /** Longer ones make Node's timers fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Says inside this file that the limit was reached. One for all calls: making an error costs more than the rest of a wait. */
+const TIMED_OUT = new Error('the limit was reached');
 
 /** @throws InvalidOptionError for a `timeoutMs` that is no duration. */
 export function checkTimeout(timeoutMs: number | undefined): void {
@@ -47,11 +49,11 @@ export async function withinLimits<T>(
 
   const begun = performance.now();
   const limit = new AbortController();
-  const timedOut = new LockTimeoutError(path, timeoutMs ?? 0, undefined);
   let known: LockHolder | undefined;
   let limitTimer: NodeJS.Timeout | undefined;
   let noticeTimer: NodeJS.Timeout | undefined;
   let isContended = false;
+  let isOver = false;
 
   const onCallersAbort = (): void => {
     limit.abort(abortReason(callers));
@@ -60,13 +62,13 @@ export async function withinLimits<T>(
   const onLimit = (): void => {
     const grace = isContended ? 0 : FIRST_ANSWER_MS - (performance.now() - begun);
     if (grace > 0) limitTimer = setTimeout(onLimit, grace);
-    else limit.abort(timedOut);
+    else limit.abort(TIMED_OUT);
   };
   if (timeoutMs !== undefined && timeoutMs <= LONGEST_TIMER_MS) limitTimer = setTimeout(onLimit, timeoutMs);
 
   const notify = async (tell: (info: { path: string; holder: LockHolder | undefined; waitedMs: number }) => void): Promise<void> => {
     known = (await holder()) ?? known;
-    if (limit.signal.aborted) return;
+    if (isOver || limit.signal.aborted) return;
     try {
       tell({ path, holder: known, waitedMs: Math.round(performance.now() - begun) });
     } catch (error) {
@@ -76,7 +78,7 @@ export async function withinLimits<T>(
     noticeTimer = setTimeout(() => void notify(tell), NOTICE_MS).unref();
   };
   const contended = (): void => {
-    if (timeoutMs !== undefined && performance.now() - begun >= timeoutMs) limit.abort(timedOut);
+    if (timeoutMs !== undefined && performance.now() - begun >= timeoutMs) limit.abort(TIMED_OUT);
     if (isContended) return;
     isContended = true;
     if (onWait !== undefined) void notify(onWait);
@@ -85,11 +87,10 @@ export async function withinLimits<T>(
   try {
     return await raceAbort(work({ signal: limit.signal, contended }), limit.signal, onLate);
   } catch (error) {
-    if (error !== timedOut) throw error;
+    if (error !== TIMED_OUT) throw error;
     throw new LockTimeoutError(path, timeoutMs ?? 0, (await inTime(holder(), NAME_MS)) ?? known);
   } finally {
-    // Ends the notices, also one whose look at the holder is still under way.
-    limit.abort();
+    isOver = true;
     clearTimeout(limitTimer);
     clearTimeout(noticeTimer);
     callers?.removeEventListener('abort', onCallersAbort);
