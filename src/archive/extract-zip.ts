@@ -48,7 +48,7 @@ export interface ExtractOptions {
   readonly onProgress?: ((progress: ExtractProgress) => void) | undefined;
 }
 
-/** Entries unpacked at once. libuv's pool has four threads, and each entry keeps up to 6 MiB of chunks. */
+/** Entries unpacked at once. libuv's pool has four threads, and each entry keeps up to 8 MiB of chunks. */
 const PARALLEL = 3;
 
 const log = logger('archive');

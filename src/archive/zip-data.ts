@@ -28,7 +28,8 @@ export function isReadableMethod(method: number): boolean {
   return method === STORED || method === DEFLATED;
 }
 
-const READ_BYTES = 256 * 1024;
+/** Each read starts a chunk of its own, and a round through libuv's pool: at 256 KiB a 90 MB binary took a third longer (250 ms, 190 ms). */
+const READ_BYTES = 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 /** Up to here an entry is inflated in one call: that takes 0.2 ms at most, and setting up a stream takes longer. */
 const SMALL_BYTES = 64 * 1024;
