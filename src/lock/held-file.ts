@@ -52,13 +52,13 @@ const TRIES = 4;
  */
 export async function holdFile(path: string, request: HoldRequest, wait: Wait | undefined): Promise<HeldFile | undefined> {
   const locks = await nativeLocks(path);
-  const network = await request.isNetwork(path);
   for (let attempts = 1; ; attempts += 1) {
     const file = await openLockFile(path, request);
     if (file === undefined) return undefined;
     const mode = request.mode === 'exclusive-or-shared' ? (file.writable ? 'exclusive' : 'shared') : request.mode;
     let keep = false;
     try {
+      const network = await request.isNetwork(path);
       const granted = network
         ? await pollForGrant(path, file, mode === 'shared', wait)
         : await queueForGrant(path, locks, file, mode === 'shared', wait);

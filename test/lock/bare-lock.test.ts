@@ -74,6 +74,7 @@ describe('tryBareLock', () => {
   it('tells a lock that is free from one that is held and from a file that is missing', async (t) => {
     const path = join(await withTemporaryDirectory(t), 'mark');
     assert.equal(await tryBareLock(path, { mode: 'exclusive' }), undefined);
+    assert.equal(await tryBareLock(join(path, 'below', 'mark'), { mode: 'exclusive' }), undefined);
     const mark = await tryBareLock(path, { mode: 'exclusive', create: true });
     assert.equal(mark?.mode, 'exclusive');
     assert.equal(await tryBareLock(path, { mode: 'exclusive' }), undefined);
