@@ -46,7 +46,8 @@ export async function presenceOf(directory: string, id: string): Promise<'presen
   const path = join(directory, id);
   if ((await statFresh(path)) === undefined) return 'absent';
   try {
-    const lock = await tryBareLock(path, { mode: 'exclusive' });
+    // Another user's mark can only be read, and a shared lock tells as well.
+    const lock = await tryBareLock(path, { mode: 'exclusive-or-shared' });
     await lock?.release();
     return lock === undefined ? 'present' : 'absent';
   } catch (error) {
