@@ -6,7 +6,7 @@ import { attempt } from './attempt.ts';
 import { announcedBytes, readBody } from './body.ts';
 import { beginCall, type Call } from './call.ts';
 import { createDispatchers } from './dispatcher.ts';
-import { BLOCK_BYTES, DownloadFile } from './download-file.ts';
+import { DownloadFile } from './download-file.ts';
 import { AttemptFailure } from './failures.ts';
 import { checkHeaders } from './origin-headers.ts';
 import { discardBody, type Answer } from './request.ts';
@@ -18,6 +18,9 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 /** How long an aborted download waits for its file to be closed: an open one cannot be removed cleanly on NFS, and a hung server must not hold up an abort. */
 const CLOSE_GRACE_MS = 50;
+
+/** How many bytes lie between two reports of progress. */
+const PROGRESS_BYTES = 1024 * 1024;
 
 const log = logger('http');
 
@@ -133,7 +136,7 @@ async function fill(file: DownloadFile, answer: Answer, options: DownloadOptions
   report();
   await readBody(answer, options, signal, async (chunk) => {
     await raceAbort(file.add(chunk), signal);
-    if (file.bytes - reported >= BLOCK_BYTES) report();
+    if (file.bytes - reported >= PROGRESS_BYTES) report();
   });
   if (file.bytes > reported) report();
 }

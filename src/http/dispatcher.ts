@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import type * as Undici from 'undici';
 import type { HttpSettings } from './settings.ts';
+import { holdEnd } from './socket-end.ts';
 
 /** Gives each origin its dispatcher. */
 export interface Dispatchers {
@@ -31,10 +32,15 @@ export function createDispatchers(settings: HttpSettings): Dispatchers {
 }
 
 async function createAgent(settings: HttpSettings): Promise<Undici.Agent> {
-  const { Agent } = await loadUndici();
+  const { Agent, buildConnector } = await loadUndici();
+  const connect = buildConnector({ allowH2: false, timeout: settings.connectTimeoutMs, ...trust(settings.certificates) });
   return new Agent({
-    allowH2: false,
-    connect: { timeout: settings.connectTimeoutMs, ...trust(settings.certificates) },
+    connect: (options, callback) => {
+      connect(options, (...outcome) => {
+        if (outcome[1] !== null) holdEnd(outcome[1]);
+        callback(...outcome);
+      });
+    },
     connections: settings.connectionsPerOrigin,
     headersTimeout: settings.headersTimeoutMs,
     bodyTimeout: settings.idleTimeoutMs,

@@ -1,13 +1,16 @@
 /**
- * The file that a download fills. It is written in blocks of a mebibyte, one in flight while the next one is filled
+ * The file that a download fills. It is written in blocks, one in flight while the next one is filled
  * and hashed: two blocks of memory whatever the size. A failed write is a `FileSystemError` and gives the body up at once.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { fileSystemError } from '../system-errors.ts';
 
-/** One write: large enough that the number of round trips through libuv's pool does not show. */
-export const BLOCK_BYTES: number = 1024 * 1024;
+/**
+ * One write. 100 MiB from loopback on two busy cores (medians): as fast as a plain pipeline at 256 KiB and with a third less system
+ * time, at 1 MiB 1.4 times as slow, since two such blocks leave the processor's cache before they are written.
+ */
+export const BLOCK_BYTES: number = 256 * 1024;
 
 /** Create it, then for each attempt {@link begin}, {@link add} every chunk, and at last {@link finish}, or {@link abandon} after a failure. */
 export class DownloadFile {

@@ -57,7 +57,8 @@ describe('a body that breaks off', () => {
         const server = await startServer(t, { '/': { body, cutAfter: cut, framing } });
         const work = quickClient(t, { retries: 1 }).download(`${server.origin}/`, { path: join(directory, `${framing}-${cut}`) }, { expectedBytes: body.length });
         const error = await rejectionOf(work, DownloadIncompleteError);
-        assert.deepEqual([error.expectedBytes, error.receivedBytes, server.requests.length], [body.length, cut, 2]);
+        assert.deepEqual([error.expectedBytes, server.requests.length], [body.length, 2]);
+        assert.ok(error.receivedBytes <= cut, `${error.receivedBytes} of ${cut}`);
       }
     }
   });

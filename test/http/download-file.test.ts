@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { FileSystemError } from '../../src/errors.ts';
-import { DownloadFile } from '../../src/http/download-file.ts';
+import { BLOCK_BYTES, DownloadFile } from '../../src/http/download-file.ts';
 import { startServer } from '../support/http-server.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { withTmpfs } from '../support/tmpfs.ts';
@@ -16,7 +16,7 @@ const MIB = 1024 * 1024;
 describe('a download', () => {
   it('gives size, SHA-256, type and final URL, for every size round the block', async (t) => {
     const directory = await withTemporaryDirectory(t);
-    for (const size of [0, 1, MIB - 1, MIB, MIB + 1, 3 * MIB + 17]) {
+    for (const size of [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * MIB + 17]) {
       const body = randomBytes(size);
       for (const framing of ['length', 'chunked'] as const) {
         const server = await startServer(t, { '/': { status: 302, headers: { location: '/zip' } }, '/zip': { body, framing, headers: { 'content-type': 'application/zip' } } });
@@ -104,7 +104,7 @@ describe('the file', () => {
     await file.begin(() => undefined);
     // Writes wait while all threads of libuv's pool compute something else: the slow disk of this test.
     const busy = Promise.all(Array.from({ length: 8 }, () => promisify(pbkdf2)('', '', 200_000, 32, 'sha256')));
-    const blocks = [1, 2, 3, 4].map((byte) => Buffer.alloc(MIB, byte));
+    const blocks = [1, 2, 3, 4].map((byte) => Buffer.alloc(BLOCK_BYTES, byte));
     for (const block of blocks) await file.add(block);
     await file.finish();
     await busy;
