@@ -38,6 +38,7 @@ export async function writeEntryFile(path: string, chunks: AsyncIterable<Buffer>
     if (options.durable) await attempt('sync', path, handle.sync());
     return sha256;
   } finally {
+    // Waits for the write that may still be under way.
     await handle.close();
   }
 }
@@ -45,22 +46,18 @@ export async function writeEntryFile(path: string, chunks: AsyncIterable<Buffer>
 async function copyChunks(handle: FileHandle, path: string, chunks: AsyncIterable<Buffer>, options: WriteOptions): Promise<string> {
   const hash = createHash('sha256');
   let writing = Promise.resolve();
-  try {
-    for await (const chunk of chunks) {
-      options.signal.throwIfAborted();
-      hash.update(chunk);
-      await writing;
-      options.signal.throwIfAborted();
-      writing = attempt('write', path, writeAll(handle, chunk)).then(() => {
-        options.onWritten(chunk.length);
-      });
-      // It may fail while nobody waits for it yet; whoever does hears of it all the same.
-      writing.catch(() => undefined);
-    }
+  for await (const chunk of chunks) {
+    options.signal.throwIfAborted();
+    hash.update(chunk);
     await writing;
-  } finally {
-    await Promise.allSettled([writing]);
+    options.signal.throwIfAborted();
+    writing = attempt('write', path, writeAll(handle, chunk)).then(() => {
+      options.onWritten(chunk.length);
+    });
+    // It may fail while nobody waits for it yet; whoever does hears of it all the same.
+    writing.catch(() => undefined);
   }
+  await writing;
   return hash.digest('hex');
 }
 

@@ -25,7 +25,7 @@ describe('inParallel', () => {
     const work = inParallel([1, 2, 3, 4, 5], 2, async (item, signal) => {
       begun.push(item);
       if (item === 1) throw new Error('first');
-      while (!signal.aborted) await turn();
+      for (let i = 0; i < 10_000 && !signal.aborted; i += 1) await turn();
       for (let i = 0; i < 10; i += 1) await turn();
       ended += 1;
       throw new Error('follows from it');

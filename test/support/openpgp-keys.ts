@@ -30,9 +30,10 @@ export interface SignOptions {
  * - `subkey`: signs by a subkey. `expired-subkey`: the same, and only the subkey has expired, at {@link EXPIRY}.
  * - `expired`: the key expired at {@link EXPIRY}; it still signs, with any date.
  * - `revoked`, `revoked-subkey`; `weak`: RSA 1024.
+ * - `flagless`: an old key, which does not say what it is for.
  * - `unbound-subkey`: signs by a subkey of another key, put beside its primary without that other key's consent.
  */
-export type SignerKind = 'good' | 'other' | 'rsa' | 'subkey' | 'expired-subkey' | 'expired' | 'revoked' | 'revoked-subkey' | 'weak' | 'unbound-subkey';
+export type SignerKind = 'good' | 'other' | 'rsa' | 'subkey' | 'expired-subkey' | 'expired' | 'revoked' | 'revoked-subkey' | 'weak' | 'flagless' | 'unbound-subkey';
 
 /** When the keys here were created. */
 export const CREATED: Date = new Date('2020-01-01T00:00:00Z');
@@ -75,6 +76,15 @@ const makers: Readonly<Record<SignerKind, () => Promise<TestSigner>>> = {
     if (subkey === undefined || !(key.keyPacket instanceof openpgp.SecretKeyPacket)) throw new Error('no subkey');
     const revoked = await subkey.revoke(key.keyPacket, { flag: openpgp.enums.reasonForRevocation.keyCompromised }, EXPIRY);
     key.subkeys = [revoked];
+    return signerOf(key);
+  },
+  flagless: async () => {
+    const key = await generate({});
+    const [user] = key.users;
+    const [certification] = user?.selfCertifications ?? [];
+    if (user === undefined || certification === undefined || !(key.keyPacket instanceof openpgp.SecretKeyPacket)) throw new Error('no user');
+    certification.keyFlags = null;
+    await signPacket(certification, key.keyPacket, { userID: user.userID, key: key.keyPacket }, CREATED, false);
     return signerOf(key);
   },
   'unbound-subkey': async () => {
@@ -121,10 +131,14 @@ async function sign(key: object, data: Uint8Array, options: SignOptions): Promis
     packet.signatureNeverExpires = false;
   }
   const [document] = (await openpgp.createMessage({ binary: data })).packets;
-  // The last argument is missing from the types, and from nothing else.
-  const signWith = packet.sign.bind(packet) as (...args: unknown[]) => Promise<void>;
-  await signWith(key, document, options.date ?? new Date(Date.now() - 60_000), true, { ...openpgp.config, nonDeterministicSignaturesViaNotation: false });
+  await signPacket(packet, key, document, options.date ?? new Date(Date.now() - 60_000), true);
   const packets = new openpgp.PacketList<openpgp.SignaturePacket>();
   packets.push(packet);
   return new openpgp.Signature(packets).write() as Uint8Array;
+}
+
+async function signPacket(packet: openpgp.SignaturePacket, key: openpgp.AnySecretKeyPacket, subject: unknown, date: Date, detached: boolean): Promise<void> {
+  // The types lack the last argument, and take bytes only.
+  const signWith = packet.sign.bind(packet) as (...args: unknown[]) => Promise<void>;
+  await signWith(key, subject, date, detached, { ...openpgp.config, nonDeterministicSignaturesViaNotation: false });
 }

@@ -29,7 +29,7 @@ async function refused(work: Promise<unknown>, reason: SignatureProblem): Promis
 
 describe('a good signature', () => {
   it('names the signer', async () => {
-    for (const kind of ['good', 'rsa', 'subkey'] as const) {
+    for (const kind of ['good', 'rsa', 'subkey', 'flagless'] as const) {
       const { fingerprint, signingFingerprint, keyId } = await testSigner(kind);
       assert.deepEqual(await verify(kind), { fingerprint, signingFingerprint, keyId, expired: false, signedBeforeExpiry: true });
     }
