@@ -37,7 +37,7 @@ async function createAgent(settings: HttpSettings): Promise<Undici.Agent> {
   return new Agent({
     connect: (options, callback) => {
       connect(options, (...outcome) => {
-        if (outcome[1] !== null) holdEnd(outcome[1]);
+        if (outcome[0] === null) holdEnd(outcome[1]);
         callback(...outcome);
       });
     },
