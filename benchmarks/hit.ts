@@ -34,8 +34,8 @@ function firstCalls(options: ProviderCacheOptions): Row {
   if (begin === -1 || end === -1) return skipped(NAME, 'the markers are not in the trace');
   const calls = lines.slice(begin + 1, end).flatMap((line) => {
     const [, call, rest] = /^\d+ +(\w+)\((.*)$/u.exec(line) ?? [];
-    // Pipes, event descriptors and the like have names without a slash: <anon_inode:[eventpoll]>.
-    return call !== undefined && rest !== undefined && /^[^"]*"|<\//u.test(rest) && /["<]\//u.test(rest) ? [call] : [];
+    // Paths are given ("/…") or stand behind a descriptor (17</…>). Pipes and event descriptors have names without a slash.
+    return call !== undefined && rest !== undefined && /["<]\//u.test(rest) ? [call] : [];
   });
   return {
     name: NAME,

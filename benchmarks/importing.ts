@@ -34,7 +34,7 @@ export const importing: Subject = {
       { name: `import 'rwx-cache/lock'`, ours: duration(median(times.lock)), other: '', ratio: '', target: '', holds: undefined },
       {
         name: `packages that import 'rwx-cache' loads`,
-        ours: packages.join(', '),
+        ours: packages.join(', ') || 'none',
         other: '',
         ratio: '',
         target: `not ${LATE.join(', ')}`,
