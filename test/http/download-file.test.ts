@@ -9,7 +9,7 @@ import { BLOCK_BYTES, DownloadFile } from '../../src/http/download-file.ts';
 import { startServer } from '../support/http-server.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { withTmpfs } from '../support/tmpfs.ts';
-import { openFiles, quickClient, rejectionOf, until } from './quick-client.ts';
+import { openFiles, quickClient, rejectionOf, settlesWithin, until } from './quick-client.ts';
 
 const MIB = 1024 * 1024;
 
@@ -74,11 +74,13 @@ describe('a download', () => {
     if (disk === undefined) return;
     const server = await startServer(t, {
       '/': { body: Buffer.alloc(8 * MIB) },
-      '/stalled': { body: Buffer.alloc(8 * MIB), stallAfter: 6 * MIB },
+      '/stalled': { body: Buffer.alloc(8 * MIB), stallAfter: 4 * MIB + BLOCK_BYTES } // just the block that does not fit any more,
     });
     for (const name of ['', 'stalled']) {
       const path = join(disk, `zip-${name}`);
-      const error = await rejectionOf(quickClient(t).download(`${server.origin}/${name}`, { path }), FileSystemError);
+      const work = rejectionOf(quickClient(t).download(`${server.origin}/${name}`, { path }), FileSystemError);
+      assert.ok(await settlesWithin(work, 15_000), 'it does not wait for the limit of a silent body');
+      const error = await work;
       assert.deepEqual([error.systemCode, error.path], ['ENOSPC', path]);
       await rm(path);
     }
