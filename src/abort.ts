@@ -1,18 +1,42 @@
 /** Waiting that ends at once when its `AbortSignal` does, and always with the signal's own reason. */
 
+/**
+ * Calls `callback` when the signal aborts, until the returned function is called. However many calls share a signal, it has
+ * one listener: Node warns of a leak from the eleventh on, and a lock file has more providers than that.
+ */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => undefined;
+  const callbacks = followers.get(signal) ?? listenOnce(signal);
+  callbacks.add(callback);
+  return () => {
+    callbacks.delete(callback);
+  };
+}
+
+const followers = new WeakMap<AbortSignal, Set<() => void>>();
+
+function listenOnce(signal: AbortSignal): Set<() => void> {
+  const callbacks = new Set<() => void>();
+  followers.set(signal, callbacks);
+  const callAll = (): void => {
+    for (const callback of [...callbacks]) callback();
+  };
+  signal.addEventListener('abort', callAll, { once: true });
+  return callbacks;
+}
+
 /** Resolves after `milliseconds` of the monotonic clock; rejects with `signal.reason` at once when it aborts. */
 export async function delay(milliseconds: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      reject(abortReason(signal));
-    };
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort);
+      unfollow();
       resolve();
     }, milliseconds);
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const unfollow = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(abortReason(signal));
+    });
   });
 }
 
@@ -24,20 +48,20 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal | undef
   if (signal === undefined) return work;
   return new Promise<T>((resolve, reject) => {
     let left = false;
-    const onAbort = (): void => {
+    const leave = (): void => {
       left = true;
       reject(abortReason(signal));
     };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    const unfollow = onAbort(signal, leave);
+    if (signal.aborted) leave();
     work.then(
       (value) => {
-        signal.removeEventListener('abort', onAbort);
+        unfollow();
         if (left) onLate?.(value);
         else resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', onAbort);
+        unfollow();
         reject(error instanceof Error ? error : new Error(String(error)));
       },
     );

@@ -1,4 +1,5 @@
 /** Doing the same to many things, a few at a time, and never leaving one of them running behind. */
+import { onAbort } from '../abort.ts';
 
 /**
  * Calls `work` for every item, at most `limit` at once, in the items' order. On the first failure, or when `signal`
@@ -13,10 +14,9 @@ export async function inParallel<T>(
 ): Promise<void> {
   signal?.throwIfAborted();
   const stop = new AbortController();
-  const follow = (): void => {
+  const unfollow = onAbort(signal, () => {
     stop.abort(signal?.reason);
-  };
-  signal?.addEventListener('abort', follow, { once: true });
+  });
   const iterator = items[Symbol.iterator]();
   const worker = async (): Promise<void> => {
     try {
@@ -30,6 +30,6 @@ export async function inParallel<T>(
     }
   };
   await Promise.all(Array.from({ length: limit }, worker));
-  signal?.removeEventListener('abort', follow);
+  unfollow();
   stop.signal.throwIfAborted();
 }

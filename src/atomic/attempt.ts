@@ -1,5 +1,5 @@
 /** The two wrappers that every operation here ends in: typed errors, and an abort that does not wait for a hanging mount. */
-import { abortReason } from '../abort.ts';
+import { abortReason, onAbort } from '../abort.ts';
 import { fileSystemError } from '../system-errors.ts';
 
 /** Settles with `work`; a system error of it becomes a `FileSystemError` that says what was being done, and where. */
@@ -30,17 +30,17 @@ export async function finishOrAbandon<T>(work: Promise<T>, signal: AbortSignal |
   if (signal === undefined) return work;
   return new Promise<T>((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined;
-    const onAbort = (): void => {
+    const beginGrace = (): void => {
       timer = setTimeout(() => {
         reject(abortReason(signal));
       }, GRACE_MS);
     };
     const end = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      unfollow();
     };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    const unfollow = onAbort(signal, beginGrace);
+    if (signal.aborted) beginGrace();
     work.then(
       (value) => {
         end();

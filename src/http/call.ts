@@ -1,5 +1,5 @@
 /** One call of a client: its own abort signal, which follows the caller's, the total limit, and the client's end. */
-import { abortReason } from '../abort.ts';
+import { abortReason, onAbort } from '../abort.ts';
 import { redactUrl } from '../diagnostics.ts';
 import { NetworkError, type NetworkPhase } from '../errors.ts';
 
@@ -19,7 +19,7 @@ export interface Call {
 /** Begins a call. `end` must follow. */
 export function beginCall(url: URL, given: AbortSignal | undefined, totalTimeoutMs: number | undefined): Call {
   const controller = new AbortController();
-  const unfollow = follow(given, () => { controller.abort(abortReason(given)); });
+  const unfollow = onAbort(given, () => { controller.abort(abortReason(given)); });
   const call: Call = {
     signal: controller.signal,
     attempts: 0,
@@ -35,26 +35,4 @@ export function beginCall(url: URL, given: AbortSignal | undefined, totalTimeout
   const timer =
     totalTimeoutMs === undefined ? undefined : setTimeout(() => { call.cancel('it was not finished within totalTimeoutMs'); }, totalTimeoutMs);
   return call;
-}
-
-const followers = new WeakMap<AbortSignal, Set<() => void>>();
-
-/**
- * Calls `onAbort` when the signal aborts, until the returned function is called. However many calls share a signal, it has one
- * listener: Node warns of a leak from the eleventh on, and a lock file has more providers than that.
- */
-function follow(signal: AbortSignal | undefined, onAbort: () => void): () => void {
-  if (signal === undefined) return () => undefined;
-  const calls = followers.get(signal) ?? listenOnce(signal);
-  calls.add(onAbort);
-  return () => {
-    calls.delete(onAbort);
-  };
-}
-
-function listenOnce(signal: AbortSignal): Set<() => void> {
-  const calls = new Set<() => void>();
-  followers.set(signal, calls);
-  signal.addEventListener('abort', () => { for (const onAbort of [...calls]) onAbort(); }, { once: true });
-  return calls;
 }

@@ -2,7 +2,7 @@
  * One call's wait for a lock, whatever the lock is made of: its limit in time, its abort, and what it tells while it lasts.
  * The work itself is never stopped from outside; it watches the signal, and what it yields too late is given back.
  */
-import { abortReason, raceAbort } from '../abort.ts';
+import { abortReason, onAbort, raceAbort } from '../abort.ts';
 import { InvalidOptionError, LockTimeoutError, type LockHolder } from '../errors.ts';
 import type { WaitOptions } from './types.ts';
 
@@ -55,10 +55,9 @@ export async function withinLimits<T>(
   let isContended = false;
   let isOver = false;
 
-  const onCallersAbort = (): void => {
+  const unfollow = onAbort(callers, () => {
     limit.abort(abortReason(callers));
-  };
-  callers?.addEventListener('abort', onCallersAbort, { once: true });
+  });
   const onLimit = (): void => {
     const grace = isContended ? 0 : FIRST_ANSWER_MS - (performance.now() - begun);
     if (grace > 0) limitTimer = setTimeout(onLimit, grace);
@@ -93,7 +92,7 @@ export async function withinLimits<T>(
     isOver = true;
     clearTimeout(limitTimer);
     clearTimeout(noticeTimer);
-    callers?.removeEventListener('abort', onCallersAbort);
+    unfollow();
   }
 }
 
