@@ -1,9 +1,10 @@
 /** The cache's directory on disk: what lies where, and making it. Knows paths, not their content. */
+import { constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { canRenameBetween, fileSystemKind, makeDirectories, writeFileAtomic } from '../atomic/index.ts';
 import { publishEvent } from '../diagnostics.ts';
-import { CacheFormatError } from '../errors.ts';
+import { CacheFormatError, InvalidOptionError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 
 /** The version of what lies under `state/`; another one is refused rather than guessed at. */
@@ -41,6 +42,7 @@ export async function openDirectories(options: { readonly directory: string; rea
   const root = resolve(options.directory);
   const state = join(root, 'state');
   const providers = options.providersDirectory === undefined ? join(root, 'providers') : resolve(options.providersDirectory);
+  if (holdsState(providers, state)) throw new InvalidOptionError('providersDirectory', `${providers} and ${state} lie in one another, and the clients would walk through our own state`);
   const paths = {
     root,
     providers,
@@ -80,9 +82,17 @@ export async function findStaging(directories: CacheDirectories): Promise<Stagin
   return place;
 }
 
+/** A dot-directory in the tree is skipped by the clients and by our own list; anything else is walked. */
+function holdsState(providers: string, state: string): boolean {
+  const down = relative(providers, state);
+  const up = relative(state, providers);
+  return !down.startsWith('.') || up === '' || !up.startsWith('..');
+}
+
 async function readFormat(file: string): Promise<string | undefined> {
   try {
-    return (await readFile(file, 'utf8')).trim();
+    // A FIFO in its place must not hold the call up for ever.
+    return (await readFile(file, { encoding: 'utf8', flag: process.platform === 'win32' ? 'r' : constants.O_RDONLY | constants.O_NONBLOCK })).trim();
   } catch (error) {
     if (hasSystemError(error, 'ENOENT')) return undefined;
     throw fileSystemError(error, 'read', file);

@@ -6,8 +6,8 @@ import { stat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { refreshDirectory, statFresh } from '../atomic/index.ts';
 import { ExecutableMissingError } from '../errors.ts';
-import { executableName, findPluginExecutable } from '../layout/index.ts';
-import { hasSystemError } from '../system-errors.ts';
+import { executableName, findPluginExecutable, isPluginExecutable } from '../layout/index.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { hashDirectory } from '../verify/hash-directory.ts';
 import type { EntryRecord } from './record-format.ts';
 import { readAllRecords, readBoundRecord, type EntryBinding, type StoredRecord } from './records.ts';
@@ -89,7 +89,7 @@ export async function hashEntry(place: EntryPlace, signal: AbortSignal | undefin
     return { h1, ...after, match: bestMatch(records, h1), records };
   } catch (error) {
     signal?.throwIfAborted();
-    if (hasSystemError(error, 'EMFILE', 'ENFILE', 'EIO')) throw error;
+    if (hasSystemError(error, 'EMFILE', 'ENFILE', 'EIO')) throw fileSystemError(error, 'hash', place.path);
     return undefined;
   }
 }
@@ -137,12 +137,15 @@ async function missingOrObstacle(place: EntryPlace): Promise<EntryState> {
 }
 
 async function executableLooksLike(place: EntryPlace, { executable }: EntryRecord): Promise<boolean> {
+  // A record that names another file was not written here.
+  if (!isPluginExecutable(place.type, executable.name)) return false;
+  const path = join(place.path, executable.name);
   try {
-    const stats = await stat(join(place.path, executable.name), { bigint: true });
+    const stats = await stat(path, { bigint: true });
     return isSameExecutable(executable, { name: executable.name, bytes: stats.size, mtimeNs: stats.mtimeNs });
   } catch (error) {
     if (hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE')) return false;
-    throw error;
+    throw fileSystemError(error, 'look at', path);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { publishDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { makeDirectories, publishDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
 import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { EntryConflictError, LockLostError, StagingLostError } from '../errors.ts';
@@ -73,6 +73,8 @@ export async function installPackage(task: Installation, context: InstallationCo
 
 async function installOnce(task: Installation, context: InstallationContext): Promise<InstallationResult> {
   const { place, criteria, report } = task;
+  // Somebody may have cleared away parts of the state since the cache was opened, or long before.
+  for (const directory of [context.locks, place.records, context.staging]) await makeDirectories(directory);
   const lock = await lockEntry(place, {
     locks: context.locks,
     strategy: context.lockStrategy,
@@ -123,7 +125,7 @@ async function publishStaged(task: Installation, staged: StagedPackage, lock: En
     }
     const bound = await publishOnce(task, staged, lock);
     if (bound !== undefined) {
-      if (moved) await removeOtherRecords(place, bound.file);
+      await removeOtherRecords(place, bound.file);
       publishEvent('cache:published', { package: place.package, repaired: moved });
       return { bound, outcome: moved ? 'repaired' : 'installed' };
     }
@@ -132,7 +134,7 @@ async function publishStaged(task: Installation, staged: StagedPackage, lock: En
   throw new EntryConflictError(place.path, staged.record.h1, 'something else, put there again and again');
 }
 
-/** Those of the entry that went to the trash. */
+/** Those of entries that are gone: moved to the trash just now, or removed by somebody before. */
 async function removeOtherRecords(place: EntryPlace, file: string): Promise<void> {
   const records = await readAllRecords(place.records, place.package);
   await removeRecords(
@@ -175,6 +177,8 @@ async function settleConflict(task: Installation, staged: StagedPackage, { settl
 
 /** Into the trash by one rename: a program that runs from the entry goes on running. */
 async function moveToTrash(place: EntryPlace, lock: EntryLock, { trash, owner }: InstallationContext): Promise<void> {
+  // Without it the rename below says ENOENT, as it does when the entry has gone.
+  await makeDirectories(trash);
   await lock.assertHeld();
   try {
     await rename(place.path, join(trash, `${owner}.${uniqueName()}`));

@@ -2,7 +2,7 @@
  * Puts a package of the cache into a working directory (`.terraform/providers`). Writes there only, never into the
  * cache.
  */
-import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, rename, symlink } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, realpath, rename, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { makeDirectories, publishDirectory, removeTree, uniqueName, withStagingDirectory } from '../atomic/index.ts';
 import { InvalidOptionError } from '../errors.ts';
@@ -35,11 +35,16 @@ const METHODS: readonly string[] = ['symlink', 'hardlink', 'copy', 'auto'] satis
 /** Links or copies the package, and answers where it now is. */
 export async function linkPackage(from: LinkSource, directory: string, { method = 'auto' }: LinkOptions = {}): Promise<string> {
   if (!METHODS.includes(method)) throw new InvalidOptionError('method', `it is one of ${METHODS.join(', ')}`);
+  if (typeof directory !== 'string' || directory === '') throw new InvalidOptionError('directory', 'it is the path of a working directory\'s .terraform/providers');
   const root = resolve(directory);
   const target = join(root, from.relative);
   const chosen = method === 'auto' ? await safeMethod(root, from.h1) : method;
   try {
     await makeDirectories(dirname(target), { durable: false });
+    // What stands there would be replaced: the entry itself, by a link to itself.
+    if ((await realpath(dirname(target))) === (await realpath(dirname(from.source)))) {
+      throw new InvalidOptionError('directory', `${root} leads into the cache itself, where the package is already`);
+    }
     if (chosen === 'symlink') await placeSymlink(from.source, target, root);
     else await placeTree(from.source, target, root, chosen === 'hardlink' ? hardlinkFile : copyWritable);
   } catch (error) {

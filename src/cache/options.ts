@@ -60,7 +60,8 @@ export interface CheckedOptions {
  * @throws InvalidOptionError, InvalidHostnameError
  */
 export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
-  if (typeof options.directory !== 'string' || options.directory === '') throw new InvalidOptionError('directory', 'it is the path of a directory');
+  checkPath('directory', (options as Partial<ProviderCacheOptions> | undefined)?.directory);
+  if (options.providersDirectory !== undefined) checkPath('providersDirectory', options.providersDirectory);
   const defaultHost = options.defaultHost ?? DEFAULT_REGISTRY_HOST;
   for (const hostname of [...Object.keys(options.hosts ?? {}), ...Object.keys(options.credentials ?? {})]) normalizeHostname(hostname);
   return {
@@ -68,15 +69,24 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
     verifyOnHit: oneOf('verifyOnHit', options.verifyOnHit ?? 'stat', ['stat', 'hash']),
     onConflict: oneOf('onConflict', options.onConflict ?? 'repair', ['repair', 'error']),
     lockStrategy: oneOf('lockStrategy', options.lockStrategy ?? 'auto', ['auto', 'kernel', 'lease']),
-    readOnly: options.readOnly ?? false,
-    offline: options.offline ?? false,
+    readOnly: flag('readOnly', options.readOnly ?? false),
+    offline: flag('offline', options.offline ?? false),
     lockTimeoutMs: milliseconds('lockTimeoutMs', options.lockTimeoutMs ?? 30 * 60_000),
     settleMs: milliseconds('settleMs', options.settleMs ?? 10_000),
   };
 }
 
+function checkPath(option: string, value: unknown): void {
+  if (typeof value !== 'string' || value === '' || value.includes('\0')) throw new InvalidOptionError(option, 'it is the path of a directory');
+}
+
 function oneOf<const T extends string>(option: string, value: T, allowed: readonly T[]): T {
   if (!allowed.includes(value)) throw new InvalidOptionError(option, `it is one of ${allowed.join(', ')}`);
+  return value;
+}
+
+function flag(option: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new InvalidOptionError(option, 'it is true or false');
   return value;
 }
 

@@ -170,7 +170,14 @@ export class ProviderCache implements AsyncDisposable {
       offline: offline || readOnly,
       versions: async (address) => {
         if (offline || readOnly) return this.#cachedVersions(address, parsed.platform);
-        return (await this.#work()).versions(address, signal);
+        try {
+          return await (await this.#work()).versions(address, signal);
+        } catch (error) {
+          // A close ends the request, and the caller hears of the close.
+          signal?.throwIfAborted();
+          this.#assertOpen();
+          throw error;
+        }
       },
     });
   }
@@ -212,6 +219,8 @@ export class ProviderCache implements AsyncDisposable {
 
   /** Loaded when it is first needed: a process that only hits does without the network, the archives and the locks. */
   async #work(): Promise<Workshop> {
+    // A call that was on its way here when the cache was closed must not set up again what the close has cleared away.
+    this.#assertOpen();
     this.#workshop ??= import('./workshop.ts').then(({ openWorkshop }) => openWorkshop(this.#given, this.#options, this.#directories));
     return this.#workshop;
   }

@@ -31,6 +31,7 @@ export interface ProviderPackage {
    * Puts the package under `directory` (`.terraform/providers` of a working directory) as
    * `host/namespace/type/version/os_arch`, and answers that path. What is there and is not the package is replaced.
    *
+   * @throws InvalidOptionError when the directory is the cache's own, or leads there through a symlink.
    * @throws FileSystemError when the directory cannot be written.
    */
   linkInto(directory: string, options?: LinkOptions): Promise<string>;

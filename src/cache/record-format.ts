@@ -111,7 +111,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** The executable lies at the top of its package: a record that leads elsewhere was not written here. */
 function isFileName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && !value.includes('/') && !value.includes('\\') && value !== '..';
+  return typeof value === 'string' && value !== '' && value !== '.' && value !== '..' && !/[/\\\0]/u.test(value) && Buffer.byteLength(value) <= 255;
 }
 
 function isDecimal(value: unknown): value is string {

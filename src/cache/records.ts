@@ -7,10 +7,11 @@
  * that a hit finds its record with one open, and a record can never speak for an entry that came after it.
  */
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
 import { open, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { uniqueName, writeFileAtomic } from '../atomic/index.ts';
-import { hasSystemError } from '../system-errors.ts';
+import { removeTree, uniqueName, writeFileAtomic } from '../atomic/index.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { parseRecord, serializeRecord, type EntryRecord } from './record-format.ts';
 
 /** What a record's entry looks like from outside, without reading its bytes. All of it is the same on every host. */
@@ -43,7 +44,8 @@ export async function writeRecord(directory: string, binding: EntryBinding, reco
   const write = (): Promise<{ readonly published: boolean }> => writeFileAtomic(join(directory, file), serializeRecord(record), { ifExists: 'keep', mode: 0o644 });
   const { published } = await write();
   if (!published && (await readRecordFile(directory, file)) === undefined) {
-    await removeRecords(directory, [file]);
+    // Whatever it is that took the place, a directory too.
+    await removeTree(join(directory, file));
     await write();
   }
   return file;
@@ -73,7 +75,7 @@ export async function readAllRecords(directory: string, packagePath: string): Pr
   const prefix = `${packageKey(packagePath)}.`;
   const names = await readdir(directory).catch((error: unknown) => {
     if (hasSystemError(error, 'ENOENT')) return [];
-    throw error;
+    throw fileSystemError(error, 'list the records in', directory);
   });
   const found = await Promise.all(
     names.filter((name) => name.startsWith(prefix) && name.endsWith('.json')).map((name) => readRecord(directory, name, packagePath)),
@@ -85,10 +87,13 @@ export async function readAllRecords(directory: string, packagePath: string): Pr
 export async function removeRecords(directory: string, files: Iterable<string>): Promise<void> {
   for (const file of files) {
     await unlink(join(directory, file)).catch((error: unknown) => {
-      if (!hasSystemError(error, 'ENOENT', 'EACCES', 'EPERM', 'EROFS')) throw error;
+      if (!hasSystemError(error, 'ENOENT', 'EACCES', 'EPERM', 'EROFS', 'EISDIR')) throw fileSystemError(error, 'remove the record', join(directory, file));
     });
   }
 }
+
+/** Nothing but a file is a record: no link is followed, and a FIFO does not hold the look-up up for ever. */
+const READING = constants.O_RDONLY | (process.platform === 'win32' ? 0 : constants.O_NOFOLLOW | constants.O_NONBLOCK);
 
 /** Records are a kilobyte; what is larger was not written here. */
 const LARGEST_RECORD = 64 * 1024;
@@ -102,17 +107,21 @@ async function readRecord(directory: string, file: string, packagePath: string):
 /** Reads one record by the name of its file; `undefined` where there is none or it is unreadable. */
 export async function readRecordFile(directory: string, file: string): Promise<StoredRecord | undefined> {
   // open, read, close: readFile would add a stat, and a first hit has six calls in all.
+  const path = join(directory, file);
   let handle;
   try {
-    handle = await open(join(directory, file), 'r');
+    handle = await open(path, READING);
   } catch (error) {
-    if (hasSystemError(error, 'ENOENT', 'EACCES', 'EPERM', 'ESTALE')) return undefined;
-    throw error;
+    if (hasSystemError(error, 'ENOENT', 'EACCES', 'EPERM', 'ESTALE', 'ELOOP', 'ENXIO', 'ENOTDIR')) return undefined;
+    throw fileSystemError(error, 'read the record', path);
   }
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(LARGEST_RECORD), 0, LARGEST_RECORD, 0);
     const record = parseRecord(buffer.toString('utf8', 0, bytesRead));
     return record === undefined ? undefined : { file, record };
+  } catch (error) {
+    if (hasSystemError(error, 'EISDIR', 'ESPIPE', 'EAGAIN', 'ESTALE')) return undefined;
+    throw fileSystemError(error, 'read the record', path);
   } finally {
     await handle.close();
   }

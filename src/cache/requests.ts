@@ -1,5 +1,5 @@
 /** What a caller asks for, made exact: spellings, defaults, and constraints against the versions that there are. */
-import { OfflineError, VersionNotFoundError } from '../errors.ts';
+import { InvalidOptionError, OfflineError, VersionNotFoundError } from '../errors.ts';
 import {
   currentPlatform,
   exactVersion,
@@ -7,6 +7,7 @@ import {
   parseConstraints,
   parsePlatform,
   parseProviderAddress,
+  parseVersion,
   type Constraints,
   type Platform,
   type ProviderAddress,
@@ -32,14 +33,27 @@ export interface ParsedRequest {
   readonly platform: Platform;
 }
 
-/** Reads a request. */
+/**
+ * Reads a request. What is parsed already is read again from its text: it becomes a path here, and an object of another making, or of
+ * plain JavaScript, may say anything.
+ *
+ * @throws InvalidOptionError, InvalidProviderAddressError, InvalidVersionError, InvalidConstraintsError, InvalidPlatformError
+ */
 export function parseRequest(request: ProviderRequest, defaultHost: string | undefined): ParsedRequest {
+  if (!isObject(request)) throw new InvalidOptionError('request', 'it is an object with source and version');
   const { source, version, platform } = request;
+  if (typeof source !== 'string' && !isObject(source)) throw new InvalidOptionError('source', 'it is text, such as "hashicorp/null", or a parsed address');
+  if (typeof version !== 'string' && !isObject(version)) throw new InvalidOptionError('version', 'it is text, such as "3.2.4" or "~> 3.0", or a parsed version');
+  if (platform !== undefined && typeof platform !== 'string' && !isObject(platform)) throw new InvalidOptionError('platform', 'it is text, such as "linux_amd64", or a parsed platform');
   return {
-    address: typeof source === 'string' ? parseProviderAddress(source, { defaultHost }) : source,
-    version: typeof version === 'string' ? (exactVersion(version) ?? parseConstraints(version)) : version,
-    platform: platform === undefined ? currentPlatform() : typeof platform === 'string' ? parsePlatform(platform) : platform,
+    address: parseProviderAddress(String(source), { defaultHost }),
+    version: typeof version === 'string' ? (exactVersion(version) ?? parseConstraints(version)) : parseVersion(String(version)),
+    platform: platform === undefined ? currentPlatform() : parsePlatform(String(platform)),
   };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The exact package of a request; undefined when its version is constraints. */
@@ -82,6 +96,8 @@ export async function resolveRequest(request: ParsedRequest, source: VersionSour
  * @throws InvalidOptionError
  */
 export function checkExpectedHashes(hashes: readonly string[]): void {
+  const given: unknown = hashes;
+  if (!Array.isArray(given) || given.some((hash) => typeof hash !== 'string')) throw new InvalidOptionError('expectedHashes', 'it is an array of hashes as text, such as "h1:…"');
   for (const hash of hashes) parseHash(hash);
 }
 

@@ -6,7 +6,7 @@
 import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { delay } from '../abort.ts';
-import { hasSystemError } from '../system-errors.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
 
 /** Often enough to tell the caller about it, rarely enough to be cheap on a network. */
 const LOOK_EVERY_MS = 250;
@@ -41,7 +41,7 @@ async function outline(path: string): Promise<string> {
     return [stats.ino, size, mtimeNs].join(' ');
   } catch (error) {
     if (hasSystemError(error, 'ENOENT', 'ESTALE', 'ENOTDIR')) return '';
-    throw error;
+    throw fileSystemError(error, 'watch', path);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { mkdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { extractZip, type ArchiveLimits, type ExtractedFile } from '../archive/index.ts';
+import { DEFAULT_ARCHIVE_LIMITS, extractZip, type ArchiveLimits, type ExtractedFile } from '../archive/index.ts';
 import { redactUrl } from '../diagnostics.ts';
 import { ChecksumMismatchError, HashMismatchError, InvalidArchiveError, SignatureInvalidError, UnsafeArchiveError } from '../errors.ts';
 import { isPluginExecutable } from '../layout/index.ts';
@@ -54,6 +54,8 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
     (either) =>
       registry.download(metadata, archive, {
         signal: either,
+        // A zip is not larger than what it holds, but for its headers; without a limit a lying server could fill everybody's volume.
+        maxBytes: largestZip(options.limits),
         onProgress: ({ receivedBytes, totalBytes }) => {
           report({ phase: 'downloading', package: name, receivedBytes, totalBytes });
         },
@@ -90,6 +92,13 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
   const executable = await describeExecutable(directory, identity.address.type, name);
   const unpacked = { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
   return { directory, record: { package: name, h1, zh, unpacked, executable, provenance } };
+}
+
+/** Headers take up to some hundred bytes for each file. */
+const HEADER_BYTES = 64 * 2 ** 20;
+
+function largestZip(limits: ArchiveLimits | undefined): number {
+  return (limits?.bytes ?? DEFAULT_ARCHIVE_LIMITS.bytes) + HEADER_BYTES;
 }
 
 /** The zip's checksum in the signed document; with `'off'` nobody asks for it. */

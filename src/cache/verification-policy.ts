@@ -66,6 +66,8 @@ export function satisfiesRules(rules: VerificationRules, provenance: Provenance)
 }
 
 function check(option: string, rules: HostVerification): void {
+  const given: unknown = rules;
+  if (typeof given !== 'object' || given === null) throw new InvalidOptionError(option, 'it is an object with signature, expiredKeys, or both');
   if (rules.signature !== undefined && !SIGNATURE_POLICIES.includes(rules.signature)) {
     throw new InvalidOptionError(`${option}.signature`, `it is one of ${SIGNATURE_POLICIES.join(', ')}`);
   }

@@ -39,6 +39,8 @@ export interface RegistryCallOptions {
 
 /** Options of a download. */
 export interface PackageDownloadOptions extends RegistryCallOptions {
+  /** The largest zip that is taken, in bytes; no limit by default. */
+  readonly maxBytes?: number | undefined;
   /** Called as bytes arrive. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
 }
@@ -154,12 +156,13 @@ export class RegistryClient implements AsyncDisposable {
    * where the registry gave one: compare `sha256` with `metadata.shasum`.
    * @param path - a file that does not exist yet; after a failure it may be there, and the caller removes it
    * @throws DownloadIncompleteError - fewer bytes came than were announced
+   * @throws ResponseTooLargeError - more came than were announced, or than `maxBytes`
    */
   async download(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<DownloadResult> {
     return this.#http.download(
       metadata.downloadUrl,
       { path },
-      { expectedBytes: announcedSize(metadata), onProgress: options.onProgress, signal: options.signal },
+      { expectedBytes: announcedSize(metadata), maxBytes: options.maxBytes, onProgress: options.onProgress, signal: options.signal },
     );
   }
 

@@ -44,6 +44,23 @@ describe('linkInto', () => {
     }
   });
 
+  it('refuses a directory that leads into the cache itself: the entry would be replaced by a link to itself', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const inode = (await stat(found.path)).ino;
+    const work = await withTemporaryDirectory(t);
+    await symlink(cache.providersDirectory, join(work, 'providers'));
+    await mkdir(join(work, 'deeper'));
+    await symlink(join(cache.providersDirectory, HOST), join(work, 'deeper', HOST));
+    for (const method of ['auto', 'symlink', 'hardlink', 'copy'] as const) {
+      for (const directory of [cache.providersDirectory, join(work, 'providers'), join(work, 'deeper')]) {
+        await assert.rejects(found.linkInto(directory, { method }), { code: 'ERR_INVALID_OPTION' });
+      }
+    }
+    assert.equal((await lstat(found.path)).ino, inode);
+    assert.equal(await hashDirectory(found.path), found.hashes[0]);
+  });
+
   it('hard-links the very files of the cache', async (t) => {
     const { cache } = await withCache(t);
     const found = await cache.ensure(THING);
