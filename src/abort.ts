@@ -6,23 +6,32 @@
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => undefined;
-  const callbacks = followers.get(signal) ?? listenOnce(signal);
-  callbacks.add(callback);
+  const following = followings.get(signal) ?? listen(signal);
+  following.callbacks.add(callback);
   return () => {
-    callbacks.delete(callback);
+    following.callbacks.delete(callback);
+    if (following.callbacks.size > 0) return;
+    signal.removeEventListener('abort', following.listener);
+    if (followings.get(signal) === following) followings.delete(signal);
   };
 }
 
-const followers = new WeakMap<AbortSignal, Set<() => void>>();
+interface Following {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
 
-function listenOnce(signal: AbortSignal): Set<() => void> {
+const followings = new WeakMap<AbortSignal, Following>();
+
+function listen(signal: AbortSignal): Following {
   const callbacks = new Set<() => void>();
-  followers.set(signal, callbacks);
-  const callAll = (): void => {
+  const listener = (): void => {
     for (const callback of [...callbacks]) callback();
   };
-  signal.addEventListener('abort', callAll, { once: true });
-  return callbacks;
+  const following = { callbacks, listener };
+  followings.set(signal, following);
+  signal.addEventListener('abort', listener, { once: true });
+  return following;
 }
 
 /** Resolves after `milliseconds` of the monotonic clock; rejects with `signal.reason` at once when it aborts. */

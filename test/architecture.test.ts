@@ -12,7 +12,7 @@ const ROOT = findRoot(import.meta.dirname);
 const SOURCE = join(ROOT, 'src');
 
 const FLOORS: readonly (readonly string[])[] = [
-  ['errors', 'system-errors', 'abort', 'diagnostics', 'single-flight'],
+  ['errors', 'system-errors', 'abort', 'diagnostics', 'single-flight', 'thread'],
   ['layout', 'hcl', 'atomic'],
   ['http', 'archive', 'lock'],
   ['registry', 'verify'],

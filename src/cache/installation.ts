@@ -16,6 +16,7 @@ import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.
 import type { ProgressListener } from './progress.ts';
 import type { Outcome, PackageIdentity } from './provider-package.ts';
 import { readAllRecords, removeRecords, strengthenRecord, writeRecord } from './records.ts';
+import type { SignatureThread } from '../verify/signature-thread.ts';
 import { waitUntilSettled } from './settle.ts';
 import { stagePackage, type StagedPackage } from './staged-package.ts';
 
@@ -28,6 +29,7 @@ export interface InstallationContext {
   readonly lockStrategy: CacheLockStrategy;
   readonly lockTimeoutMs: number;
   readonly limits: ArchiveLimits | undefined;
+  readonly signatures: () => SignatureThread;
   readonly onConflict: 'repair' | 'error';
   /** How long somebody else's entry must stay unchanged before it is moved away. */
   readonly settleMs: number;
@@ -96,6 +98,7 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
           rules: criteria.rules,
           expectedHashes: criteria.expectedHashes,
           limits: context.limits,
+          signatures: context.signatures,
           report,
           signal,
         });

@@ -9,8 +9,9 @@ import { redactUrl } from '../diagnostics.ts';
 import { ChecksumMismatchError, HashMismatchError, InvalidArchiveError, SignatureInvalidError, UnsafeArchiveError } from '../errors.ts';
 import { isPluginExecutable } from '../layout/index.ts';
 import type { PackageMetadata, RegistryClient } from '../registry/index.ts';
-import { checkRegistryPackages, checksumFor, matchesExpected, packageHashFromFiles, parseChecksums, verifyChecksumsSignature } from '../verify/index.ts';
+import { checkRegistryPackages, checksumFor, matchesExpected, packageHashFromFiles, parseChecksums } from '../verify/index.ts';
 import { fileSystemError } from '../system-errors.ts';
+import type { SignatureThread } from '../verify/signature-thread.ts';
 import { describeExecutable } from './entry.ts';
 import type { ProgressListener } from './progress.ts';
 import { identityPath, type PackageIdentity } from './provider-package.ts';
@@ -23,6 +24,8 @@ export interface StageOptions {
   readonly rules: VerificationRules;
   readonly expectedHashes: readonly string[];
   readonly limits: ArchiveLimits | undefined;
+  /** The thread that checks signatures; started with the first call. */
+  readonly signatures: () => SignatureThread;
   readonly signal: AbortSignal;
   readonly report: ProgressListener;
 }
@@ -45,6 +48,8 @@ export interface StagedPackage {
 export async function stagePackage(identity: PackageIdentity, staging: string, options: StageOptions): Promise<StagedPackage> {
   const { registry, rules, report, signal } = options;
   const name = identityPath(identity);
+  // It loads while the registry answers and the zip arrives.
+  if (rules.signature !== 'off') options.signatures();
   report({ phase: 'resolving', package: name });
   const metadata = await registry.package(identity.address, identity.version, identity.platform, { signal });
   const archive = join(staging, 'package.zip');
@@ -60,7 +65,7 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
           report({ phase: 'downloading', package: name, receivedBytes, totalBytes });
         },
       }),
-    (either) => checkSums(registry, metadata, rules, either),
+    (either) => checkSums(metadata, options, either),
   );
   report({ phase: 'verifying', package: name });
   const subject = redactUrl(downloaded.finalUrl);
@@ -102,10 +107,10 @@ function largestZip(limits: ArchiveLimits | undefined): number {
 }
 
 /** The zip's checksum in the signed document; with `'off'` nobody asks for it. */
-async function checkSums(registry: RegistryClient, metadata: PackageMetadata, rules: VerificationRules, signal: AbortSignal): Promise<Pick<Provenance, 'checksum' | 'signature'>> {
+async function checkSums(metadata: PackageMetadata, { registry, rules, signatures }: StageOptions, signal: AbortSignal): Promise<Pick<Provenance, 'checksum' | 'signature'>> {
   if (rules.signature === 'off') return { checksum: 'registry', signature: { status: 'not-checked' } };
   const { sums, signature } = await registry.checksums(metadata, { signal });
-  const signed = await checkSignature(metadata, sums, signature, rules);
+  const signed = await checkSignature(metadata, sums, signature, rules, signatures);
   const promised = checksumFor(parseChecksums(new TextDecoder().decode(sums)), metadata.filename);
   if (promised !== metadata.shasum) {
     throw new ChecksumMismatchError({ subject: metadata.filename, expected: promised, actual: metadata.shasum, detail: 'the registry and its SHA256SUMS differ' });
@@ -113,7 +118,7 @@ async function checkSums(registry: RegistryClient, metadata: PackageMetadata, ru
   return { checksum: 'sums', signature: signed };
 }
 
-async function checkSignature(metadata: PackageMetadata, sums: Uint8Array, signature: Uint8Array | undefined, rules: VerificationRules): Promise<SignatureProvenance> {
+async function checkSignature(metadata: PackageMetadata, sums: Uint8Array, signature: Uint8Array | undefined, rules: VerificationRules, signatures: () => SignatureThread): Promise<SignatureProvenance> {
   const keys = metadata.signingKeys.map((key) => key.asciiArmor);
   if (keys.length === 0) {
     // As OpenTofu: a registry that names no key offers no signature; one that names keys has to be signed by one of them.
@@ -121,7 +126,7 @@ async function checkSignature(metadata: PackageMetadata, sums: Uint8Array, signa
     throw new SignatureInvalidError('no-keys', `${metadata.address.hostname} names no signing key; set verification to 'when-offered' for it if that is as it should be`);
   }
   if (signature === undefined) throw new SignatureInvalidError('missing', `${redactUrl(metadata.signatureUrl ?? metadata.checksumsUrl)} holds no signature`);
-  const { fingerprint, keyId, expired, signedBeforeExpiry } = await verifyChecksumsSignature({ sums, signature, keys, expiredKeys: rules.expiredKeys });
+  const { fingerprint, keyId, expired, signedBeforeExpiry } = await signatures().verify({ sums, signature, keys, expiredKeys: rules.expiredKeys });
   return { status: 'verified', fingerprint, keyId, expired, signedBeforeExpiry };
 }
 

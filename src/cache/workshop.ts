@@ -4,6 +4,7 @@
  */
 import { RegistryClient } from '../registry/index.ts';
 import type { ProviderAddress, Version } from '../layout/index.ts';
+import { startSignatureThread, type SignatureThread } from '../verify/signature-thread.ts';
 import { findStaging, type CacheDirectories, type StagingPlace } from './directories.ts';
 import { keepHouse } from './housekeeping.ts';
 import { installPackage, type Installation, type InstallationResult } from './installation.ts';
@@ -35,6 +36,7 @@ interface Bench {
 export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories): Workshop {
   const registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
   let bench: Promise<Bench> | undefined;
+  let signatures: SignatureThread | undefined;
 
   async function enter(): Promise<Bench> {
     bench ??= setUp();
@@ -60,7 +62,15 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
     },
     install: async (task) => {
       const { presence, place } = await enter();
-      return installPackage(task, { ...options, ...place, registry, locks: directories.locks, limits: given.archiveLimits, owner: presence.id });
+      return installPackage(task, {
+        ...options,
+        ...place,
+        registry,
+        signatures: () => (signatures ??= startSignatureThread()),
+        locks: directories.locks,
+        limits: given.archiveLimits,
+        owner: presence.id,
+      });
     },
     pin: async (packagePath) => {
       const { presence } = await enter();
@@ -68,6 +78,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
     },
     close: async () => {
       await registry.close();
+      await signatures?.close();
       const entered = await bench?.catch(() => undefined);
       await entered?.sweep;
       await entered?.presence.leave();

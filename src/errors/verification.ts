@@ -41,12 +41,15 @@ export class SignatureInvalidError extends RwxCacheError {
   readonly code = 'ERR_SIGNATURE_INVALID';
   /** Why it was refused. */
   readonly reason: SignatureProblem;
+  /** What is wrong with it, in words. */
+  readonly problem: string;
   /** The key ids that the signature names, in upper-case hex. */
   readonly keyIds: readonly string[];
 
   constructor(reason: SignatureProblem, problem: string, keyIds: readonly string[] = [], cause?: unknown) {
     super(`The checksums are not signed as they must be (${reason}): ${problem}`, because({ cause }));
     this.reason = reason;
+    this.problem = problem;
     this.keyIds = keyIds;
   }
 }
