@@ -3,6 +3,7 @@
  * to be. Never fails its caller, and never touches an entry. Ages are differences between two times of the same file
  * system; nobody's clock is asked.
  */
+import { constants } from 'node:fs';
 import { open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { statFresh, sweepDirectory } from '../atomic/index.ts';
@@ -49,11 +50,14 @@ export async function keepHouse(directories: CacheDirectories, places: StagingPl
   }
 }
 
+/** `'a'`, but a FIFO in the marker's place does not hold up the sweep, and with it the close, for ever. */
+const MARKING = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (process.platform === 'win32' ? 0 : constants.O_NONBLOCK);
+
 /** Whether the last sweep is long ago; if so, this one is noted first, so that others leave it to us. */
 async function isDue(marker: string, now: number, everyMs: number): Promise<boolean> {
   const last = await statFresh(marker);
   if (last !== undefined && now - Number(last.mtimeNs / 1_000_000n) < everyMs) return false;
-  const handle = await open(marker, 'a', 0o644);
+  const handle = await open(marker, MARKING, 0o644);
   try {
     await handle.write('.');
   } finally {

@@ -2,11 +2,12 @@
  * Puts a package of the cache into a working directory (`.terraform/providers`). Writes there only, never into the
  * cache.
  */
-import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, realpath, rename, symlink } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, realpath, rename, stat, symlink } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import { makeDirectories, publishDirectory, removeTree, uniqueName, withStagingDirectory } from '../atomic/index.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
+import { hashDirectory } from '../verify/hash-directory.ts';
 
 /**
  * How the package gets there. `'symlink'` and `'hardlink'` share the cache's files: `terraform` without a lock file
@@ -46,7 +47,7 @@ export async function linkPackage(from: LinkSource, directory: string, { method 
       throw new InvalidOptionError('directory', `${root} leads into the cache itself, where the package is already`);
     }
     if (chosen === 'symlink') await placeSymlink(from.source, target, root);
-    else await placeTree(from.source, target, root, chosen === 'hardlink' ? hardlinkFile : copyWritable);
+    else await placeTree(from, target, root, chosen);
   } catch (error) {
     throw fileSystemError(error, 'link the package into', target);
   }
@@ -77,18 +78,42 @@ async function placeSymlink(source: string, target: string, root: string): Promi
   });
 }
 
-async function placeTree(source: string, target: string, root: string, place: (from: string, to: string) => Promise<void>): Promise<void> {
+async function placeTree(from: LinkSource, target: string, root: string, method: 'hardlink' | 'copy'): Promise<void> {
+  // A client may be running from it.
+  if (await isPackage(from, target, method)) return;
   await withStagingDirectory(root, async (staging) => {
     const fresh = join(staging, 'package');
-    await copyTree(source, fresh, place);
-    // Someone may put something there between the clearing and the publish; then theirs is cleared as well.
+    await copyTree(from.source, fresh, method === 'hardlink' ? hardlinkFile : copyWritable);
+    // Someone may put something there between the clearing and the publish: the package as well, or else theirs is cleared, too.
     for (let attempt = 0; attempt < 10; attempt += 1) {
+      if (await isPackage(from, target, method)) return;
       await clearFor(target, staging, 'tree');
       const { published } = await publishDirectory(fresh, target, { durable: false });
       if (published) return;
     }
     throw fileSystemError(Object.assign(new Error('something else keeps appearing there'), { code: 'EEXIST' }), 'link the package into', target);
   });
+}
+
+/** Whether the package is there, in a tree of its own. A copy that is asked for may not share its files with the cache. */
+async function isPackage({ source, h1 }: LinkSource, target: string, method: 'hardlink' | 'copy'): Promise<boolean> {
+  try {
+    if (!(await lstat(target)).isDirectory() || (await hashDirectory(target)) !== h1) return false;
+    return method === 'hardlink' || !(await sharesFiles(source, target));
+  } catch {
+    // Nothing is there, it is on its way out, or it is something else altogether.
+    return false;
+  }
+}
+
+async function sharesFiles(source: string, target: string): Promise<boolean> {
+  for (const entry of await readdir(target, { withFileTypes: true, recursive: true })) {
+    if (entry.isDirectory()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const [there, ours] = await Promise.all([stat(path, { bigint: true }), stat(join(source, relative(target, path)), { bigint: true })]);
+    if (there.ino === ours.ino && there.dev === ours.dev) return true;
+  }
+  return false;
 }
 
 /** Moves away what a rename would not replace: a directory never, and a symlink or file only by another such. */

@@ -61,6 +61,28 @@ describe('linkInto', () => {
     assert.equal(await hashDirectory(found.path), found.hashes[0]);
   });
 
+  it('may be called any number of times at once, and leaves alone what is the package already', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const work = await withTemporaryDirectory(t);
+    const [target = ''] = await Promise.all(Array.from({ length: 40 }, () => found.linkInto(work, { method: 'copy' })));
+    assert.equal(await hashDirectory(target), found.hashes[0]);
+    const inode = (await stat(target)).ino;
+    await found.linkInto(work, { method: 'copy' });
+    assert.equal((await stat(target)).ino, inode);
+    assert.deepEqual(await treeOf(work), [`${BELOW}/LICENSE`, `${BELOW}/terraform-provider-thing_v1.2.3_x5`]);
+  });
+
+  it('replaces hard links where a copy is asked for: the clients write through them', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const work = await withTemporaryDirectory(t);
+    const license = join(await found.linkInto(work, { method: 'hardlink' }), 'LICENSE');
+    const shared = (await stat(license)).ino;
+    await found.linkInto(work, { method: 'copy' });
+    assert.notEqual((await stat(license)).ino, shared);
+  });
+
   it('hard-links the very files of the cache', async (t) => {
     const { cache } = await withCache(t);
     const found = await cache.ensure(THING);
