@@ -72,9 +72,6 @@ async function lockOwn(path: string, { strategy, timeoutMs, signal, onWait }: En
   }
 }
 
-/** No right to it, no locks there, or something in its place that is no file (a directory, a symlink, a socket). Ours holds all the same. */
-const NOT_TO_BE_HAD: readonly string[] = ['EACCES', 'EPERM', 'EROFS', 'ENOLCK', 'EISDIR', 'ELOOP', 'ENXIO'];
-
 /** OpenTofu's lock: exclusive where its file may be written, else shared, which blocks tofu all the same (measured). */
 async function lockForClients(place: EntryPlace, { timeoutMs, signal, onWait }: EntryLockOptions): Promise<BareLock | undefined> {
   const path = `${place.path}.lock`;
@@ -82,7 +79,7 @@ async function lockForClients(place: EntryPlace, { timeoutMs, signal, onWait }: 
   try {
     return await acquireBareLock(path, { mode: 'exclusive-or-shared', timeoutMs, signal, onWait });
   } catch (error) {
-    if (!(error instanceof LockUnsupportedError) && !(error instanceof FileSystemError && NOT_TO_BE_HAD.includes(error.systemCode))) throw error;
+    if (!(error instanceof LockUnsupportedError) && !(error instanceof FileSystemError && ['EACCES', 'EPERM', 'EROFS', 'ENOLCK'].includes(error.systemCode))) throw error;
     log('OpenTofu is not excluded at %s: %s', path, error.message);
     publishEvent('cache:client-lock-unavailable', { path, reason: error.message });
     return undefined;

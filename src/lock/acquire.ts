@@ -41,6 +41,7 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
   options.signal?.throwIfAborted();
   const { strategy = 'auto', mode = 'exclusive', leaseMs = DEFAULT_TERM_MS } = options;
   check(strategy, mode, leaseMs, options.timeoutMs);
+  checkPath(path);
   const full = resolve(path);
   return strategy === 'lease' ? acquireLease(full, { ...options, leaseMs }) : acquireKernelLock(full, { ...options, mode, leaseMs });
 }
@@ -62,6 +63,10 @@ export async function withLock<T>(path: string, use: (lock: Lock) => Promise<T>,
   } finally {
     await lock.release();
   }
+}
+
+function checkPath(path: unknown): void {
+  if (typeof path !== 'string' || path === '' || path.includes('\0')) throw new InvalidOptionError('path', 'it is the path of the lock file');
 }
 
 function check(strategy: string, mode: string, leaseMs: number, timeoutMs: number | undefined): void {

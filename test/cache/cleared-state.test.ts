@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { leftovers, openCache, THING, THING_PATH, withCache } from './support.ts';
 
@@ -36,18 +36,6 @@ describe('the records of an entry that was removed', () => {
       await rm(join(directory, THING_PATH), { recursive: true });
     }
   });
-});
-
-describe('in the place of OpenTofu’s lock file', () => {
-  const obstacles: Readonly<Record<string, (path: string) => Promise<unknown>>> = { 'a directory': mkdir, 'a symlink to itself': (path) => symlink(path, path) };
-  for (const [what, make] of Object.entries(obstacles)) {
-    it(`${what} only means that OpenTofu is not excluded`, async (t) => {
-      const { cache, directory } = await withCache(t);
-      await mkdir(dirname(join(directory, THING_PATH)), { recursive: true });
-      await make(join(directory, `${THING_PATH}.lock`));
-      assert.equal((await cache.ensure(THING)).outcome, 'installed');
-    });
-  }
 });
 
 /** What may stand in the place of a record, or in one. The second word says what the next call makes of it. */

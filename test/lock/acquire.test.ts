@@ -83,6 +83,7 @@ describe('acquireLock', () => {
       await assert.rejects(acquireLock(join(directory, 'a.lock'), options as LockOptions), InvalidOptionError, JSON.stringify(options));
     }
     assert.deepEqual(await readdir(directory), []);
+    for (const path of [undefined, 5, '', 'a\0b']) await assert.rejects(acquireLock(path as string), InvalidOptionError, String(path));
   });
 
   it('rejects with the reason of a signal that has aborted already, and touches nothing', async (t) => {
