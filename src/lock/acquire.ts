@@ -21,7 +21,7 @@ const LONGEST_TERM_MS = 3_600_000;
  * who then comes locks another file.
  *
  * *kernel*: an open-file-description lock. It excludes POSIX `fcntl` locks (OpenTofu's), and on NFSv4 `flock` as well; it ends with its process. On a
- * local file system waiters are served in turn. On a network file system they poll, 50 to 500 ms; the holder writes and syncs three times in
+ * local file system waiters are served in turn. On a network file system they poll, 50 to 200 ms; the holder writes and syncs three times in
  * each term (`leaseMs`), which the server of NFSv4.1 refuses once it has given the lock away.
  *
  * *lease*: the directory `<path>.lease`, renewed three times a term. Taken over when a waiter has seen it unchanged for longer than the term on its own monotonic

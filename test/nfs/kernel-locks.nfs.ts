@@ -1,0 +1,91 @@
+/** Kernel locks between two hosts: who excludes whom, and how soon the next one has the lock. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { describe, it } from 'node:test';
+import { acquireLock, probeLocking } from '../../src/lock/index.ts';
+import { canLockByPython, hasPython, holdByPython } from '../lock/fixtures/python.ts';
+import { startLocker } from '../lock/fixtures/remote.ts';
+import { withSharedDirectory } from './lab.ts';
+
+const TRY = { timeoutMs: 0 } as const;
+const TIMEOUT = { code: 'ERR_LOCK_TIMEOUT' };
+
+describe('a kernel lock on NFSv4.1', () => {
+  it('is offered by the mount to all of the cluster', async (t) => {
+    const shared = await withSharedDirectory(t);
+    assert.deepEqual(await probeLocking(shared.b), { kernel: 'cluster' });
+  });
+
+  it('of one host excludes another, and names its holder', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const held = await acquireLock(join(shared.a, 'lock'));
+    await assert.rejects(acquireLock(join(shared.b, 'lock'), TRY), (error: { code: string; holder: { pid: number } }) => {
+      assert.equal(error.code, TIMEOUT.code);
+      assert.equal(error.holder.pid, process.pid);
+      return true;
+    });
+    await held.assertHeld();
+    await held.release();
+    const next = await acquireLock(join(shared.b, 'lock'), TRY);
+    await assert.rejects(acquireLock(join(shared.a, 'lock'), TRY), TIMEOUT);
+    await next.release();
+  });
+
+  it('is shared with the shared, and with nobody else', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const first = await acquireLock(join(shared.a, 'lock'), { mode: 'shared' });
+    const second = await acquireLock(join(shared.b, 'lock'), { mode: 'shared', timeoutMs: 5000 });
+    await assert.rejects(acquireLock(join(shared.b, 'lock'), TRY), TIMEOUT);
+    await first.release();
+    await assert.rejects(acquireLock(join(shared.a, 'lock'), TRY), TIMEOUT);
+    await second.assertHeld();
+    await second.release();
+    const alone = await acquireLock(join(shared.a, 'lock'), TRY);
+    await assert.rejects(acquireLock(join(shared.b, 'lock'), { mode: 'shared', ...TRY }), TIMEOUT);
+    await alone.release();
+  });
+
+  for (const kind of ['fcntl', 'flock'] as const) {
+    it(`excludes ${kind} of another program on another host, and the reverse`, async (t) => {
+      if (!hasPython(t)) return;
+      const shared = await withSharedDirectory(t);
+      const held = await acquireLock(join(shared.a, 'lock'));
+      assert.equal(canLockByPython(kind, join(shared.b, 'lock')), false);
+      await held.release();
+      assert.equal(canLockByPython(kind, join(shared.b, 'lock')), true);
+      const other = await holdByPython(t, kind, join(shared.b, 'lock'));
+      await assert.rejects(acquireLock(join(shared.a, 'lock'), TRY), TIMEOUT);
+      await other.end();
+      await (await acquireLock(join(shared.a, 'lock'), TRY)).release();
+    });
+  }
+});
+
+/** Also longer than the server's lease, after which it forgets whoever waits in its queue. */
+const HELD_SECONDS = [0.5, 12, 20];
+/** What a waiter on a machine that does nothing else may take; the rest is the machine's. */
+const HAND_OFF_MS = 300;
+
+// Each has a lock of its own, so they wait beside one another.
+describe('the hand-off of a kernel lock to another host', { concurrency: true }, () => {
+  for (const seconds of HELD_SECONDS) {
+    for (const how of ['release', 'SIGKILL'] as const) {
+      it(`takes less than ${HAND_OFF_MS} ms after a ${how}, when it was held for ${seconds} s`, async (t) => {
+        const shared = await withSharedDirectory(t);
+        const holder = await startLocker(t);
+        const lock = await holder.acquire(join(shared.a, 'lock'));
+        const waiting = acquireLock(join(shared.b, 'lock')).then((next) => ({ next, grantedAt: performance.now() }));
+        await setTimeout(seconds * 1000);
+        const endedAt = performance.now();
+        if (how === 'release') await lock.release();
+        else holder.process.kill('SIGKILL');
+        const { next, grantedAt } = await waiting;
+        await next.release();
+        t.diagnostic(`${Math.round(grantedAt - endedAt)} ms`);
+        assert.ok(grantedAt >= endedAt, 'not before the end');
+        assert.ok(grantedAt - endedAt < HAND_OFF_MS, `${grantedAt - endedAt} ms`);
+      });
+    }
+  }
+});

@@ -1,0 +1,36 @@
+/** The server part of the lab: the kernel's own NFS server, NFSv4.1 and 4.2 only, on a tmpfs. Runs inside the guest. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { command, daemon } from './shell.ts';
+
+/** What the server exports, as it lies on the server. */
+export const EXPORT = '/run/lab/export';
+
+/** The least that the server takes, in seconds; a real one has 90. */
+export const LEASE_SECONDS = 10;
+
+/** Makes the export and what the server's programs keep. */
+export function prepareServer(): void {
+  const state = '/var/lib/nfs';
+  for (const directory of ['v4recovery', 'rpc_pipefs', 'nfsdcld']) mkdirSync(`${state}/${directory}`, { recursive: true });
+  for (const file of ['etab', 'rmtab', 'state']) writeFileSync(`${state}/${file}`, '');
+  command('mount', '-t', 'rpc_pipefs', 'rpc_pipefs', `${state}/rpc_pipefs`);
+  command('mount', '-t', 'nfsd', 'nfsd', '/proc/fs/nfsd');
+  mkdirSync(EXPORT, { recursive: true });
+  command('mount', '-t', 'tmpfs', '-o', 'mode=1777', 'tmpfs', EXPORT);
+  command('exportfs', '-o', 'rw,fsid=0,no_subtree_check,no_root_squash,insecure', `*:${EXPORT}`);
+  // Only before the server starts.
+  for (const time of ['nfsv4leasetime', 'nfsv4gracetime']) writeFileSync(`/proc/fs/nfsd/${time}`, String(LEASE_SECONDS));
+  // The server asks it about every export; without it a mount hangs for ever.
+  daemon('rpc.mountd', '--manage-gids', '-N', '2', '-N', '3', '-u');
+  daemon('nfsdcld');
+}
+
+/** Starts the server, and its grace period with it. */
+export function startServer(): void {
+  command('rpc.nfsd', '-N', '3', '-V', '4', '-N', '4.0', '-V', '4.1', '-V', '4.2', '-U', '4');
+}
+
+/** Stops it: its clients wait, and ask it for their locks again when it is back. */
+export function stopServer(): void {
+  command('rpc.nfsd', '0');
+}

@@ -1,0 +1,95 @@
+/** A takes away, or damages and repairs, what B has seen: B's cached hit outlives the entry by 19 s, and must not be believed. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { ProviderCache } from '../../src/index.ts';
+import { HOST, openCache, THING, THING_PATH, withRegistry } from '../cache/support.ts';
+import { withSharedDirectory } from './lab.ts';
+
+/** Both clients have the entry, and B has looked at it for so long that its cache is sure of it. */
+async function withSeenEntry(t: TestContext, settledMs: number): Promise<{ a: ProviderCache; b: ProviderCache; entryA: string; entryB: string; zips: () => number; away: string }> {
+  const shared = await withSharedDirectory(t);
+  const registry = await withRegistry(t);
+  const options = { hosts: registry.hosts(HOST), settleMs: 100 };
+  const a = await openCache(t, registry, { directory: join(shared.a, 'cache'), ...options });
+  const b = await openCache(t, registry, { directory: join(shared.b, 'cache'), ...options });
+  await a.ensure(THING);
+  await mkdir(join(shared.a, 'away'));
+  for (let looks = 0; looks < 2; looks += 1) {
+    const { executable } = await b.ensure(THING);
+    await readFile(executable);
+    await setTimeout(looks === 0 ? settledMs : 0);
+  }
+  return { a, b, entryA: join(shared.a, 'cache', THING_PATH), entryB: join(shared.b, 'cache', THING_PATH), zips: () => registry.count('zip'), away: join(shared.a, 'away', 'entry') };
+}
+
+describe('an entry that another host takes away', () => {
+  it('is no hit any more', async (t) => {
+    const { b, entryA, entryB, away, zips } = await withSeenEntry(t, 12_000);
+    await rename(entryA, away);
+    // The control: this client's plain stat still shows it.
+    t.diagnostic(`plain stat says ${(await stat(entryB).catch(() => undefined)) === undefined ? 'missing' : 'present'}`);
+    assert.equal(await b.lookup(THING), undefined);
+    const again = await b.ensure(THING);
+    assert.equal(again.outcome, 'installed');
+    assert.equal(zips(), 2);
+    assert.ok((await stat(again.executable)).isFile());
+  });
+
+  it('is no hit when the directories above it are removed as well', async (t) => {
+    const { b, entryA } = await withSeenEntry(t, 0);
+    await rm(join(entryA, '../..'), { recursive: true });
+    assert.equal(await b.lookup(THING), undefined);
+    assert.equal((await b.ensure(THING)).outcome, 'installed');
+  });
+
+  it('is needed: plain stat still shows it', async (t) => {
+    const { entryA, entryB, away } = await withSeenEntry(t, 12_000);
+    await stat(entryB);
+    await rename(entryA, away);
+    assert.notEqual(await stat(entryB).catch(() => undefined), undefined);
+  });
+});
+
+describe('an entry that another host replaces', () => {
+  it('is a hit of the new one', async (t) => {
+    const { a, b, entryA, entryB, away } = await withSeenEntry(t, 0);
+    await rename(entryA, away);
+    assert.equal((await a.ensure(THING)).outcome, 'installed');
+    assert.equal((await b.ensure(THING)).outcome, 'hit');
+    const [seen, real] = [await stat(entryB, { bigint: true }), await stat(entryA, { bigint: true })];
+    assert.equal(seen.ino, real.ino);
+  });
+
+  it('is not handed out while a damaged one stands there', async (t) => {
+    const { a, b, entryA, away } = await withSeenEntry(t, 0);
+    await rename(entryA, away);
+    await mkdir(entryA);
+    await writeFile(join(entryA, 'terraform-provider-thing_v1.2.3_x5'), 'half', { mode: 0o755 });
+    assert.equal(await b.lookup(THING), undefined);
+    assert.equal((await a.ensure(THING)).outcome, 'repaired');
+    const found = await b.lookup(THING);
+    assert.equal(found?.outcome, 'hit');
+    assert.notEqual(await readFile(found.executable, 'utf8'), 'half');
+  });
+
+  it('is hashed where that is asked for: one that was spoiled in place is repaired', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const registry = await withRegistry(t);
+    const options = { settleMs: 100, verifyOnHit: 'hash' } as const;
+    const a = await openCache(t, registry, { directory: join(shared.a, 'cache'), ...options });
+    const b = await openCache(t, registry, { directory: join(shared.b, 'cache'), ...options });
+    const { executable } = await a.ensure(THING);
+    const whole = await readFile(executable);
+    assert.equal((await b.ensure(THING)).outcome, 'hit');
+    await chmod(executable, 0o755);
+    await writeFile(executable, 'spoiled');
+    const repaired = await b.ensure(THING);
+    assert.equal(repaired.outcome, 'repaired');
+    assert.ok((await readFile(repaired.executable)).equals(whole));
+    assert.equal((await a.ensure(THING)).outcome, 'hit');
+    assert.ok((await readFile(executable)).equals(whole));
+  });
+});
