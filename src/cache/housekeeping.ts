@@ -33,14 +33,15 @@ export interface HousekeepingAges {
 const MINUTE = 60_000;
 const AGES: HousekeepingAges = { deadMs: 10 * MINUTE, trashMs: 60 * MINUTE, recordMs: 60 * MINUTE, presenceMs: 24 * 60 * MINUTE, everyMs: 60 * MINUTE };
 
-/** Sweeps, unless another process did lately. */
-export async function keepHouse(directories: CacheDirectories, places: StagingPlace, presence: Presence, ages: HousekeepingAges = AGES): Promise<void> {
+/** Sweeps, unless another process did lately. Ends early, between two leftovers, when the signal aborts; the next sweep takes the rest. */
+export async function keepHouse(directories: CacheDirectories, places: StagingPlace, presence: Presence, signal: AbortSignal, ages: HousekeepingAges = AGES): Promise<void> {
   try {
     const now = await presence.touch();
     if (!(await isDue(directories.swept, now, ages.everyMs))) return;
     const isAlive = presenceCache(directories.presence);
-    const staging = await sweepDirectory(places.staging, { olderThanMs: ages.deadMs, isOwnerAlive: isAlive });
-    const trash = await sweepDirectory(places.trash, { olderThanMs: ages.trashMs, isOwnerAlive: () => Promise.resolve(false) });
+    const staging = await sweepDirectory(places.staging, { olderThanMs: ages.deadMs, isOwnerAlive: isAlive, signal });
+    const trash = await sweepDirectory(places.trash, { olderThanMs: ages.trashMs, isOwnerAlive: () => Promise.resolve(false), signal });
+    signal.throwIfAborted();
     await sweepPins(directories.pins, now - ages.deadMs, isAlive);
     await sweepRecords(directories, now - ages.recordMs);
     await sweepPresence(directories.presence, now - ages.presenceMs);

@@ -4,7 +4,7 @@
  */
 import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, realpath, rename, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { makeDirectories, publishDirectory, removeTree, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { makeDirectories, publishDirectory, removeTree, sweepDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { hashDirectory } from '../verify/hash-directory.ts';
@@ -51,8 +51,13 @@ export async function linkPackage(from: LinkSource, directory: string, { method 
   } catch (error) {
     throw fileSystemError(error, 'link the package into', target);
   }
+  // What a process that was killed here left; nothing else has such a name. That it cannot be swept is no fault of this package.
+  await sweepDirectory(root, { olderThanMs: LEFTOVER_MS, isOwnerAlive: () => Promise.resolve(false) }).catch(() => undefined);
   return target;
 }
+
+/** Far longer than a copy takes. */
+const LEFTOVER_MS = 60 * 60_000;
 
 /**
  * The lock file's place is fixed: beside `.terraform`. That it holds the hash in quotes is enough: the hash names the

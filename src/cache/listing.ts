@@ -16,11 +16,12 @@ export async function* listEntries(providers: string, below = ''): AsyncGenerato
     if (parts !== undefined && packagePath(parts.address, parts.version, parts.platform) === below) yield parts;
     return;
   }
-  for (const name of await directoriesIn(join(providers, below))) yield* listEntries(providers, below === '' ? name : `${below}/${name}`);
+  // A part that this user may not read hides only what is in it.
+  for (const name of await directoriesIn(join(providers, below), ...(depth === 0 ? [] : ['EACCES']))) yield* listEntries(providers, below === '' ? name : `${below}/${name}`);
 }
 
 /** Dot-directories are no host names; `.nfs*` and staging inside a foreign providers directory are among them. */
-async function directoriesIn(path: string): Promise<string[]> {
+async function directoriesIn(path: string, ...passedOver: readonly string[]): Promise<string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
     return entries
@@ -28,7 +29,7 @@ async function directoriesIn(path: string): Promise<string[]> {
       .map((entry) => entry.name)
       .sort();
   } catch (error) {
-    if (hasSystemError(error, 'ENOENT', 'ESTALE', 'ENOTDIR')) return [];
+    if (hasSystemError(error, 'ENOENT', 'ESTALE', 'ENOTDIR', ...passedOver)) return [];
     throw fileSystemError(error, 'list', path);
   }
 }

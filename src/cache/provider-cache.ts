@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { CacheClosedError, HashUnprovenError, OfflineError, ReadOnlyError } from '../errors.ts';
 import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
+import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
 import { openDirectories, type CacheDirectories } from './directories.ts';
 import type { EntryPlace } from './entry.ts';
@@ -133,13 +134,13 @@ export class ProviderCache implements AsyncDisposable {
 
   /**
    * All packages in the cache that meet its verification rules, in the order of their paths. What other programs put
-   * there and nothing proves is left out, and so is what disappears meanwhile.
+   * there and nothing proves is left out, and so is what this user may not read, or what disappears meanwhile.
    */
   async *list(options: ListOptions = {}): AsyncGenerator<ProviderPackage, void, undefined> {
     this.#assertOpen();
     for await (const identity of listEntries(this.providersDirectory)) {
       options.signal?.throwIfAborted();
-      const found = await this.#lookup(identity, [], options.signal);
+      const found = await this.#lookup(identity, [], options.signal).catch(passOverUnreadable);
       if (found !== undefined) yield found;
     }
   }
@@ -255,4 +256,8 @@ export class ProviderCache implements AsyncDisposable {
       signal,
     };
   }
+}
+
+function passOverUnreadable(error: unknown): undefined {
+  if (!hasSystemError(error, 'EACCES')) throw error;
 }

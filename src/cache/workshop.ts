@@ -32,9 +32,13 @@ interface Bench {
   readonly sweep: Promise<void>;
 }
 
+/** A process that installs one package and ends still sweeps; a large trash on slow storage does not hold it up. */
+const SWEEP_AT_CLOSE_MS = 2000;
+
 /** Makes one. Nothing is asked of the network and nothing is written until something is called. */
 export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories): Workshop {
   const registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
+  const sweeping = new AbortController();
   let bench: Promise<Bench> | undefined;
   let signatures: SignatureThread | undefined;
 
@@ -52,7 +56,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
   async function setUp(): Promise<Bench> {
     const place = await findStaging(directories);
     const presence = await enterPresence(directories.presence);
-    return { place, presence, sweep: keepHouse(directories, place, presence) };
+    return { place, presence, sweep: keepHouse(directories, place, presence, sweeping.signal) };
   }
 
   return {
@@ -80,7 +84,11 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
       await registry.close();
       await signatures?.close();
       const entered = await bench?.catch(() => undefined);
+      const limit = setTimeout(() => {
+        sweeping.abort();
+      }, SWEEP_AT_CLOSE_MS);
       await entered?.sweep;
+      clearTimeout(limit);
       await entered?.presence.leave();
     },
   };

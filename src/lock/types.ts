@@ -24,7 +24,12 @@ export interface WaitOptions {
    * got in any case: for the first try the file system has two seconds, even where this is less.
    */
   readonly timeoutMs?: number | undefined;
-  /** Ends the wait at once; the call rejects with the signal's reason. A lock that is already held is not affected. */
+  /**
+   * Ends the wait at once; the call rejects with the signal's reason. A lock that is already held is not affected.
+   *
+   * On a local disk the kernel's queue cannot be left: its thread waits on, takes the lock when its turn comes, and gives it back at
+   * once. Until then the process does not end by itself; `process.exit()` ends it.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Called as soon as the lock is found held by someone else, and once a second from then on. What it throws ends the wait and is thrown by the call. */
   readonly onWait?: ((info: WaitInfo) => void) | undefined;

@@ -15,10 +15,12 @@ import { HOST, openCache, THING, treeOf, withCache } from './support.ts';
 /** Time stamps cannot be set back for good (ctime), so the terms are cut short instead. */
 const AT_ONCE: HousekeepingAges = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, everyMs: 0 };
 
+const NEVER = new AbortController().signal;
+
 async function sweepAtOnce(directory: string): Promise<void> {
   const directories = await openDirectories({ directory, readOnly: false });
   const presence = await enterPresence(directories.presence);
-  await keepHouse(directories, await findStaging(directories), presence, AT_ONCE);
+  await keepHouse(directories, await findStaging(directories), presence, NEVER, AT_ONCE);
   await presence.leave();
 }
 
@@ -90,10 +92,10 @@ describe('what nobody needs', () => {
     t.after(() => presence.leave());
     const leave = (): Promise<string | undefined> => mkdir(join(places.staging, uniqueName()), { recursive: true });
     await leave();
-    await keepHouse(directories, places, presence, { ...AT_ONCE, everyMs: 3_600_000 });
+    await keepHouse(directories, places, presence, NEVER, { ...AT_ONCE, everyMs: 3_600_000 });
     assert.deepEqual(await readdir(places.staging), []);
     await leave();
-    await keepHouse(directories, places, presence, { ...AT_ONCE, everyMs: 3_600_000 });
+    await keepHouse(directories, places, presence, NEVER, { ...AT_ONCE, everyMs: 3_600_000 });
     assert.equal((await readdir(places.staging)).length, 1);
   });
 });
