@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, it } from 'node:test';
+import { writeFileAtomic } from '../../src/atomic/index.ts';
 import { acquireLock, probeLocking } from '../../src/lock/index.ts';
 import { canLockByPython, hasPython, holdByPython } from '../lock/fixtures/python.ts';
 import { startLocker } from '../lock/fixtures/remote.ts';
@@ -30,6 +31,15 @@ describe('a kernel lock on NFSv4.1', () => {
     const next = await acquireLock(join(shared.b, 'lock'), TRY);
     await assert.rejects(acquireLock(join(shared.a, 'lock'), TRY), TIMEOUT);
     await next.release();
+  });
+
+  it('is lost when another host replaces its file', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const held = await acquireLock(join(shared.b, 'lock'));
+    await held.assertHeld();
+    await writeFileAtomic(join(shared.a, 'lock'), '');
+    await assert.rejects(held.assertHeld(), { code: 'ERR_LOCK_LOST' });
+    await held.release();
   });
 
   it('is shared with the shared, and with nobody else', async (t) => {

@@ -17,7 +17,7 @@ const TAKEN_OVER_MS = 40_000;
 describe('a holder that is cut off', { skip: withoutFaults() }, () => {
   it('loses its lock to another host, hears of it by its own clock, and knows it when it is asked', async (t) => {
     const shared = await withSharedDirectory(t);
-    t.after(() => rejoin('a'));
+    t.after(() => { rejoin('a'); });
     const path = join(shared.a, 'lock');
     // Processes of their own: this one must not have calls that hang.
     const [short, long] = [await startLocker(t), await startLocker(t)];
@@ -45,7 +45,7 @@ describe('a holder that is cut off', { skip: withoutFaults() }, () => {
 
   it('does not publish with ensure: it starts again, and joins what the other has installed', async (t) => {
     const shared = await withSharedDirectory(t);
-    t.after(() => rejoin('a'));
+    t.after(() => { rejoin('a'); });
     const registry = await withRegistry(t);
     // A's download stays where it is until the cable has been pulled.
     registry.faults.inject({ on: 'zip', delayMs: 3000, times: 1 });
