@@ -29,7 +29,8 @@ const LINKS = 40;
  * calls, on NFSv4.1 one GETATTR.
  *
  * A hit is the file system's own answer and may be old: on NFS up to 19 s after another host replaced or removed the
- * entry. Open what you found, or call {@link refreshDirectory} first, where that matters.
+ * entry. Call {@link refreshDirectory} first where that matters; opening the file does not help where this host has the old one open still
+ * (the name leads to it, and its fstat says ESTALE, measured).
  *
  * A file in the place of a directory above is a miss as well (`undefined`): nothing can stand at such a path.
  * Three things it cannot see through: a directory above that may be entered and not read, a mount with `nocto`, and a
