@@ -15,6 +15,7 @@ import type { AmbiguousCalls } from './calls.ts';
 import { isSame, standsFor } from './identity.ts';
 import { provenExistingWith } from './proven-existing.ts';
 import { renamePatiently } from './rename.ts';
+import { refreshDirectory } from './stat-fresh.ts';
 import { openDirectory, syncOpenDirectory } from './sync.ts';
 import { temporaryName } from './unique-name.ts';
 
@@ -168,8 +169,9 @@ function asBytes(data: string | ArrayBufferView): string | Uint8Array {
   return typeof data === 'string' || data instanceof Uint8Array ? data : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** Whether the file at `path` holds just these bytes. Opening it asks the server (close-to-open), so the answer is fresh. */
+/** Whether the file at `path` holds just these bytes, by asking the server: a cached name would lead to the old file, as long as this host has that open. */
 async function holds(path: string, bytes: string | Uint8Array): Promise<boolean> {
+  await quietly(refreshDirectory(dirname(path)));
   const there = await readFile(path).catch(() => undefined);
   return there?.equals(typeof bytes === 'string' ? Buffer.from(bytes) : bytes) === true;
 }
