@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,6 +92,7 @@ async function runKernel(init: string, directory: string, memory: string, second
   const timer = setTimeout(end, (seconds + 15) * 1000);
   const onSignal = (): void => {
     end();
+    rmSync(directory, { recursive: true, force: true });
     process.exit(130);
   };
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal).once('exit', end);
