@@ -84,7 +84,7 @@ export class DownloadIncompleteError extends RwxCacheError {
   readonly url: string;
   /** The announced length in bytes. */
   readonly expectedBytes: number;
-  /** The bytes that came. */
+  /** The bytes that were read; what was in flight when the connection went is not among them. */
   readonly receivedBytes: number;
 
   constructor(url: string, expectedBytes: number, receivedBytes: number) {

@@ -217,7 +217,7 @@ test('an announced size reveals a body that was cut where nothing else does', as
   const directory = await withTemporaryDirectory(t);
   const found = await metadata(client);
   registry.faults.inject({ on: 'zip', closeDelimited: true, truncateAt: 100 });
-  await assert.rejects(client.download(found, join(directory, 'cut')), (error) => error instanceof DownloadIncompleteError && error.receivedBytes === 100);
+  await assert.rejects(client.download(found, join(directory, 'cut')), (error) => error instanceof DownloadIncompleteError && error.receivedBytes <= 100);
   registry.faults.heal();
   registry.faults.inject({ on: 'zip', closeDelimited: true, truncateAt: 100, times: 1 });
   assert.equal((await client.download(found, join(directory, 'retried'))).sha256, found.shasum);
