@@ -37,7 +37,6 @@ export function startThread<Request, Answer>(program: string, caller: string): T
     for (const { reject } of pending.values()) reject(error);
     pending.clear();
   };
-  worker.unref();
   worker.on('message', (reply: Reply<Answer>) => {
     const waiting = pending.get(reply.id);
     pending.delete(reply.id);
@@ -49,6 +48,8 @@ export function startThread<Request, Answer>(program: string, caller: string): T
   worker.on('exit', () => {
     onEnd(new Error(`the thread of ${program} ended`));
   });
+  // After the listeners: the first one takes the thread into account again, and a process that never called it would not end.
+  worker.unref();
   return {
     get running() {
       return running;

@@ -11,7 +11,7 @@ export type { StagingOptions } from './staging.ts';
 export { sweepDirectory } from './sweep.ts';
 export type { SweepOptions, Swept } from './sweep.ts';
 export { removeTree } from './remove-tree.ts';
-export type { RemoveTreeOptions } from './remove-tree.ts';
+export type { Removal, RemoveTreeOptions } from './remove-tree.ts';
 export { refreshDirectory, statFresh } from './stat-fresh.ts';
 export type { StatFreshOptions } from './stat-fresh.ts';
 export { provenExisting } from './proven-existing.ts';

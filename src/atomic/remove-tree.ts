@@ -19,6 +19,12 @@ export function isSillyRenamed(name: string): boolean {
   return name.startsWith('.nfs');
 }
 
+/** What came of a removal. */
+export interface Removal {
+  /** Whether nothing is left; `false` where `.nfs*` files stay, or others go on putting files in. */
+  readonly removed: boolean;
+}
+
 /**
  * Removes a file or a whole tree. What is missing already is no error, so any number of processes may remove the same
  * tree. Directories without write permission (0555) are made writable first where that is needed and allowed.
@@ -27,7 +33,7 @@ export function isSillyRenamed(name: string): boolean {
  * (`.nfs…`, which are never touched), or others go on putting files in; try again later.
  * @throws FileSystemError EACCES, EPERM, EBUSY, EIO, … for what cannot be removed.
  */
-export async function removeTree(path: string, options: RemoveTreeOptions = {}): Promise<{ readonly removed: boolean }> {
+export async function removeTree(path: string, options: RemoveTreeOptions = {}): Promise<Removal> {
   const { signal } = options;
   signal?.throwIfAborted();
   for (const pause of [...PAUSES_MS, undefined]) {

@@ -1,22 +1,60 @@
 /** What `ensure` tells while it works. Types only. */
 import type { LockHolder } from '../errors.ts';
 
-/** One step of the work on a package, in the order in which they come; a retried download starts its bytes again. */
-export type ProgressEvent =
-  /** Another process or host is at the same package. Repeated while the wait lasts. */
-  | { readonly phase: 'waiting'; readonly package: string; readonly holder: LockHolder | undefined; readonly waitedMs: number }
-  /** The registry is asked for the package. */
-  | { readonly phase: 'resolving'; readonly package: string }
-  /** Bytes of the zip have come in. `totalBytes` is unknown until the server announces it. */
-  | { readonly phase: 'downloading'; readonly package: string; readonly receivedBytes: number; readonly totalBytes: number | undefined }
-  /** Checksums and signature are checked, or an entry that is already there is hashed. */
-  | { readonly phase: 'verifying'; readonly package: string }
-  /** Bytes have been unpacked into staging. */
-  | { readonly phase: 'unpacking'; readonly package: string; readonly writtenBytes: number; readonly totalBytes: number }
-  /** An entry that is not the package is there; it is watched until it has stayed unchanged for `settleMs`. */
-  | { readonly phase: 'settling'; readonly package: string; readonly unchangedMs: number; readonly settleMs: number }
-  /** The verified package is moved into its place. */
-  | { readonly phase: 'publishing'; readonly package: string };
+/** What all events have. */
+interface AboutPackage {
+  /** The package's path below the providers directory. */
+  readonly package: string;
+}
+
+/** Another process or host is at the same package. Repeated while the wait lasts. */
+export interface WaitingEvent extends AboutPackage {
+  /** Tells the events apart. */
+  readonly phase: 'waiting';
+  /** Who holds the lock, where that is known. */
+  readonly holder: LockHolder | undefined;
+  /** How long this call has been waiting, in milliseconds. */
+  readonly waitedMs: number;
+}
+
+/** The registry is asked for the package; checksums and signature are checked; the verified package is moved into its place. */
+export interface StepEvent extends AboutPackage {
+  /** Tells the events apart. */
+  readonly phase: 'resolving' | 'verifying' | 'publishing';
+}
+
+/** Bytes of the zip have come in. */
+export interface DownloadingEvent extends AboutPackage {
+  /** Tells the events apart. */
+  readonly phase: 'downloading';
+  /** Bytes so far; a retried download starts again. */
+  readonly receivedBytes: number;
+  /** Bytes in all; unknown until the server announces it. */
+  readonly totalBytes: number | undefined;
+}
+
+/** Bytes have been unpacked into staging. */
+export interface UnpackingEvent extends AboutPackage {
+  /** Tells the events apart. */
+  readonly phase: 'unpacking';
+  /** Bytes so far. */
+  readonly writtenBytes: number;
+  /** Bytes in all. */
+  readonly totalBytes: number;
+}
+
+/** An entry that is not the package is there; it is watched until it has stayed unchanged for a while. */
+export interface SettlingEvent extends AboutPackage {
+  /** Tells the events apart. */
+  readonly phase: 'settling';
+  /** How long it has been unchanged, in milliseconds. */
+  readonly unchangedMs: number;
+  /** How long it must be, in milliseconds. */
+  readonly settleMs: number;
+}
+
+/** One step of the work on a package. */
+export type ProgressEvent = WaitingEvent | StepEvent | DownloadingEvent | UnpackingEvent | SettlingEvent;
 
 /** Receives progress. What it throws is dropped: a report cannot fail the work. */
 export type ProgressListener = (event: ProgressEvent) => void;

@@ -151,6 +151,7 @@ export class ProviderCache implements AsyncDisposable {
     await this.#closed;
   }
 
+  /** As {@link close}. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -168,7 +169,7 @@ export class ProviderCache implements AsyncDisposable {
     const parsed = parseRequest(request, this.#options.defaultHost);
     const { offline, readOnly } = this.#options;
     return resolveRequest(parsed, {
-      offline: offline || readOnly,
+      limitedBy: offline ? 'offline' : readOnly ? 'readOnly' : undefined,
       versions: async (address) => {
         if (offline || readOnly) return this.#cachedVersions(address, parsed.platform);
         try {

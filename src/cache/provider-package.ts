@@ -12,10 +12,7 @@ import type { EntryRecord, Provenance } from './record-format.ts';
 export type Outcome = 'hit' | 'joined' | 'installed' | 'adopted' | 'repaired';
 
 /** A verified, unpacked provider package in the cache. Never write into it: other hosts are using it. */
-export interface ProviderPackage {
-  readonly address: ProviderAddress;
-  readonly version: Version;
-  readonly platform: Platform;
+export interface ProviderPackage extends PackageIdentity {
   /** Absolute path of the unpacked package, in the layout that `terraform` and `tofu` use. */
   readonly path: string;
   /** Absolute path of the plugin executable in it. */
@@ -24,6 +21,7 @@ export interface ProviderPackage {
   readonly hashes: readonly string[];
   /** What was, and what was not verified. */
   readonly provenance: Provenance;
+  /** How it came to be there, as seen by this call. */
   readonly outcome: Outcome;
   /** Keeps the package from being pruned until it is released; present when `pin: true` was asked for. */
   readonly pin: Pin | undefined;
@@ -39,8 +37,11 @@ export interface ProviderPackage {
 
 /** Names one package: what a caller asked for, with everything made exact. */
 export interface PackageIdentity {
+  /** The provider. */
   readonly address: ProviderAddress;
+  /** Its exact version. */
   readonly version: Version;
+  /** The platform that it is for. */
   readonly platform: Platform;
 }
 

@@ -1,13 +1,27 @@
 /** What stands in a record, as a type and as text. Pure: files are the business of `records.ts`. */
 
+/** The checksums were signed by a key that the registry named. */
+export interface VerifiedProvenance {
+  /** Tells the cases apart. */
+  readonly status: 'verified';
+  /** Fingerprint of the signer's primary key, upper-case hex. */
+  readonly fingerprint: string;
+  /** Key id of the key that made the signature, upper-case hex. */
+  readonly keyId: string;
+  /** The key or signature had expired when it was checked. */
+  readonly expired: boolean;
+  /** The signature was made before its key expired. */
+  readonly signedBeforeExpiry: boolean;
+}
+
+/** They were not: the registry named no key; or nobody looked (policy `'off'`, or the caller's own hashes were the proof). */
+export interface UnsignedProvenance {
+  /** Tells the cases apart. */
+  readonly status: 'not-offered' | 'not-checked';
+}
+
 /** How the checksums of a package were signed, as far as that was looked into. */
-export type SignatureProvenance =
-  /** Signed by `fingerprint`'s key. `expired`: the key or signature had expired when it was checked. */
-  | { readonly status: 'verified'; readonly fingerprint: string; readonly keyId: string; readonly expired: boolean; readonly signedBeforeExpiry: boolean }
-  /** The registry named no key for it. */
-  | { readonly status: 'not-offered' }
-  /** Nobody looked: the policy was `'off'`, or the entry was proved by the caller's own hashes. */
-  | { readonly status: 'not-checked' };
+export type SignatureProvenance = VerifiedProvenance | UnsignedProvenance;
 
 /** What was, and what was not verified when a package came into the cache. */
 export interface Provenance {

@@ -1,5 +1,5 @@
 /** What a caller asks for, made exact: spellings, defaults, and constraints against the versions that there are. */
-import { InvalidOptionError, OfflineError, VersionNotFoundError } from '../errors.ts';
+import { InvalidOptionError, OfflineError, ReadOnlyError, VersionNotFoundError } from '../errors.ts';
 import {
   currentPlatform,
   exactVersion,
@@ -70,15 +70,15 @@ export function newestIdentity({ address, version, platform }: ParsedRequest, av
 
 /** Where versions come from: the registry, or the cache itself. */
 export interface VersionSource {
-  /** Whether only the cache is asked. */
-  readonly offline: boolean;
+  /** What forbids to ask anything but the cache, if something does. */
+  readonly limitedBy: 'offline' | 'readOnly' | undefined;
   versions(address: ProviderAddress): Promise<readonly Version[]>;
 }
 
 /**
  * Decides on a version.
  *
- * @throws VersionNotFoundError when none matches; OfflineError when none in the cache does, and only that is asked.
+ * @throws VersionNotFoundError when none matches; OfflineError, ReadOnlyError when none in the cache does, and only that may be asked.
  */
 export async function resolveRequest(request: ParsedRequest, source: VersionSource): Promise<PackageIdentity> {
   const { address, version, platform } = request;
@@ -86,7 +86,9 @@ export async function resolveRequest(request: ParsedRequest, source: VersionSour
   const available = await source.versions(address);
   const newest = newestIdentity(request, available);
   if (newest !== undefined) return newest;
-  if (source.offline) throw new OfflineError(`${String(address)} ${String(version)} ${String(platform)}`);
+  const missing = `${String(address)} ${String(version)} ${String(platform)}`;
+  if (source.limitedBy === 'readOnly') throw new ReadOnlyError(missing);
+  if (source.limitedBy === 'offline') throw new OfflineError(missing);
   throw new VersionNotFoundError(String(address), String(version), available.slice(-10).reverse().map(String));
 }
 

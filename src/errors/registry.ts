@@ -92,7 +92,7 @@ export class PlatformNotSupportedError extends RwxCacheError {
   readonly platform: string;
 
   constructor(address: string, version: string, platform: string, cause?: unknown) {
-    super(`${address} ${version} is not offered for ${platform}; check the version, or ask the provider's authors for that platform`, because({ cause }));
+    super(`The registry has no package of ${address} ${version} for ${platform}; check all three: it answers the same whichever of them it does not know`, because({ cause }));
     this.address = address;
     this.version = version;
     this.platform = platform;

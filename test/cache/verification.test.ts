@@ -124,6 +124,7 @@ describe('offline and readOnly', () => {
     await assert.rejects(offline.ensure({ ...THING, version: '~> 1.0' }), { code: 'ERR_OFFLINE' });
     const readOnly = await openCache(t, registry, { directory: join(directory, 'not/there'), readOnly: true });
     await assert.rejects(readOnly.ensure(THING), { code: 'ERR_READ_ONLY' });
+    await assert.rejects(readOnly.ensure({ ...THING, version: '~> 1.0' }), { code: 'ERR_READ_ONLY' });
     await assert.rejects(readdir(join(directory, 'not')), { code: 'ENOENT' });
     assert.equal(registry.requestLog.length, 0);
   });
