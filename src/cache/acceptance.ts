@@ -34,8 +34,8 @@ export type Judgement =
   | { readonly verdict: 'accepted'; readonly bound: BoundRecord; readonly adopted: boolean }
   /** Nothing is there. */
   | { readonly verdict: 'missing' }
-  /** Something is there that nothing here proves, or proves well enough. `bound` is what is known of it. */
-  | { readonly verdict: 'unproven'; readonly bound: BoundRecord | undefined };
+  /** Something is there that nothing here proves, or proves well enough. */
+  | { readonly verdict: 'unproven' };
 
 /**
  * Judges what stands at a place. `known` is what this process has seen there before: a repeated hit then costs two
@@ -48,10 +48,10 @@ export async function judgeEntry(place: EntryPlace, criteria: Criteria, known?: 
   criteria.signal?.throwIfAborted();
   const state = await inspectEntry(place, known);
   if (state.kind === 'missing') return { verdict: 'missing' };
-  if (state.kind === 'obstacle') return { verdict: 'unproven', bound: undefined };
+  if (state.kind === 'obstacle') return { verdict: 'unproven' };
   if (state.kind === 'recorded' && !criteria.hashHits) return judgeRecord(place, criteria, { ...state.stored, binding: state.binding });
   const hashed = await hashEntry(place, criteria.signal);
-  if (hashed === undefined) return { verdict: 'unproven', bound: undefined };
+  if (hashed === undefined) return { verdict: 'unproven' };
   if (hashed.match !== undefined) return judgeRecord(place, criteria, await bindAnew(place, criteria, hashed, hashed.match));
   return adoptExpected(place, criteria, hashed);
 }
@@ -59,14 +59,14 @@ export async function judgeEntry(place: EntryPlace, criteria: Criteria, known?: 
 function judgeRecord(place: EntryPlace, criteria: Criteria, bound: BoundRecord): Judgement {
   const { expectedHashes, rules } = criteria;
   if (expectedHashes.length === 0) {
-    return satisfiesRules(rules, bound.record.provenance) ? { verdict: 'accepted', bound, adopted: false } : { verdict: 'unproven', bound };
+    return satisfiesRules(rules, bound.record.provenance) ? { verdict: 'accepted', bound, adopted: false } : { verdict: 'unproven' };
   }
   const hashes = recordHashes(bound.record);
   const match = matchesExpected(expectedHashes, hashes);
   if (match === 'match') return { verdict: 'accepted', bound, adopted: false };
   if (match === 'mismatch') throw new HashMismatchError(place.package, expectedHashes, hashes);
   if (criteria.offline) throw new HashUnprovenError(place.package, expectedHashes);
-  return { verdict: 'unproven', bound };
+  return { verdict: 'unproven' };
 }
 
 /**
@@ -94,7 +94,7 @@ async function bindAnew(place: EntryPlace, criteria: Criteria, hashed: HashedEnt
 
 /** Somebody else's entry that has a hash which the caller expects. */
 async function adoptExpected(place: EntryPlace, criteria: Criteria, hashed: HashedEntry): Promise<Judgement> {
-  if (matchesExpected(criteria.expectedHashes, [hashed.h1]) !== 'match') return { verdict: 'unproven', bound: undefined };
+  if (matchesExpected(criteria.expectedHashes, [hashed.h1]) !== 'match') return { verdict: 'unproven' };
   const record: EntryRecord = {
     package: place.package,
     h1: hashed.h1,

@@ -40,7 +40,13 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
   const registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
   const sweeping = new AbortController();
   let bench: Promise<Bench> | undefined;
-  let signatures: SignatureThread | undefined;
+  let thread: SignatureThread | undefined;
+
+  /** One that has died (out of memory, say) is replaced: it must not fail every package of a process that goes on. */
+  function signatures(): SignatureThread {
+    if (thread?.running !== true) thread = startSignatureThread();
+    return thread;
+  }
 
   async function enter(): Promise<Bench> {
     bench ??= setUp();
@@ -70,7 +76,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
         ...options,
         ...place,
         registry,
-        signatures: () => (signatures ??= startSignatureThread()),
+        signatures,
         locks: directories.locks,
         limits: given.archiveLimits,
         owner: presence.id,
@@ -82,7 +88,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
     },
     close: async () => {
       await registry.close();
-      await signatures?.close();
+      await thread?.close();
       const entered = await bench?.catch(() => undefined);
       const limit = setTimeout(() => {
         sweeping.abort();

@@ -15,6 +15,8 @@ export type SignatureAnswer =
 export interface SignatureThread {
   /** As `verifyChecksumsSignature`, and with its errors. */
   verify(check: SignatureCheck): Promise<VerifiedSignature>;
+  /** Whether it can still be asked. */
+  readonly running: boolean;
   close(): Promise<void>;
 }
 
@@ -22,6 +24,9 @@ export interface SignatureThread {
 export function startSignatureThread(): SignatureThread {
   const thread = startThread<SignatureCheck, SignatureAnswer>('./signature-worker', import.meta.url);
   return {
+    get running() {
+      return thread.running;
+    },
     verify: async (check) => {
       const answer = await thread.call(check);
       if ('verified' in answer) return answer.verified;

@@ -26,6 +26,7 @@ describe('signatures on a thread of their own', () => {
     const waiting = thread.verify({ sums: Buffer.from('x'), signature: Buffer.from('y'), keys: ['z'] });
     await thread.close();
     await assert.rejects(waiting, /ended/u);
+    assert.equal(thread.running, false);
     await assert.rejects(thread.verify({ sums: Buffer.from('x'), signature: Buffer.from('y'), keys: ['z'] }), /ended/u);
   });
 });
