@@ -20,6 +20,8 @@ export interface Machine {
   readonly memory: string;
   /** The machine is ended after so many seconds, whatever it does. */
   readonly seconds: number;
+  /** Gets what the program prints, line by line. */
+  readonly print: (line: string) => void;
 }
 
 /** Debian's place for the modules; `dpkg -L user-mode-linux`. */
@@ -47,7 +49,7 @@ export function missingPackages(): string[] {
 }
 
 /** Starts the machine, passes on what its program prints, and answers its exit code when it has ended. */
-export async function runMachine({ root, program, words, memory, seconds }: Machine): Promise<number> {
+export async function runMachine({ root, program, words, memory, seconds, print }: Machine): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'rwx-cache-nfs-'));
   try {
     const version = existsSync(MODULES) ? readdirSync(MODULES)[0] : undefined;
@@ -69,7 +71,7 @@ export async function runMachine({ root, program, words, memory, seconds }: Mach
     const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'`);
     await writeFile(init, ['#!/bin/sh', ...exports, `exec sh "$LAB_ROOT/test/nfs/guest.sh"`, ''].join('\n'));
     await chmod(init, 0o755);
-    await runKernel(init, directory, memory, seconds);
+    await runKernel(init, directory, memory, seconds, print);
     const code = await readFile(join(directory, 'exit-code'), 'utf8').catch(() => undefined);
     if (code === undefined) console.error('lab: the machine ended before its program did');
     return code === undefined ? 1 : Number(code);
@@ -78,7 +80,7 @@ export async function runMachine({ root, program, words, memory, seconds }: Mach
   }
 }
 
-async function runKernel(init: string, directory: string, memory: string, seconds: number): Promise<void> {
+async function runKernel(init: string, directory: string, memory: string, seconds: number, print: (line: string) => void): Promise<void> {
   const options = [`mem=${memory}`, 'rootfstype=hostfs', 'rw', `init=${init}`, 'con=null', 'con0=fd:0,fd:1', 'quiet', 'umid=lab', `uml_dir=${directory}/`];
   // A group of its own: the kernel runs the guest's programs as processes beside it.
   const kernel = spawn('linux.uml', options, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, env: { PATH, HOME: directory, TMPDIR: tmpdir() } });
@@ -90,17 +92,18 @@ async function runKernel(init: string, directory: string, memory: string, second
     }
   };
   const timer = setTimeout(end, (seconds + 15) * 1000);
-  const onSignal = (): void => {
+  // Several machines may run: whoever hears a signal first ends all of them by this.
+  const onExit = (): void => {
     end();
     rmSync(directory, { recursive: true, force: true });
-    process.exit(130);
   };
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal).once('exit', end);
+  const onSignal = (): void => process.exit(130);
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal).once('exit', onExit);
   const early: string[] = [];
   const heard = { start: false };
   const listen = async (input: NodeJS.ReadableStream): Promise<void> => {
     for await (const line of createInterface({ input })) {
-      if (heard.start) console.log(line);
+      if (heard.start) print(line);
       else if (line.startsWith(STARTED)) heard.start = true;
       else early.push(line);
     }
@@ -110,6 +113,6 @@ async function runKernel(init: string, directory: string, memory: string, second
   clearTimeout(timer);
   end();
   await output;
-  process.off('SIGINT', onSignal).off('SIGTERM', onSignal).off('exit', end);
+  process.off('SIGINT', onSignal).off('SIGTERM', onSignal).off('exit', onExit);
   if (!heard.start) console.error(early.join('\n'));
 }

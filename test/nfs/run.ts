@@ -25,7 +25,7 @@ async function main(): Promise<number> {
     console.log('or two mounts of one export by two clients: RWX_CACHE_NFS_MOUNTS=/path/a:/path/b');
     return 0;
   }
-  return runMachine({ root: sourceTree(import.meta.dirname), program: suite, words: ['--guest', ...words], memory: '1280M', seconds: SECONDS });
+  return runMachine({ root: sourceTree(import.meta.dirname), program: suite, words: ['--guest', ...words], memory: '1280M', seconds: SECONDS, print: console.log });
 }
 
 process.exitCode = await main();
