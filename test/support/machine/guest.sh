@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first program of the lab's machine. Its root is the host's own file system: whatever is not covered here by a tmpfs would
+# The first program of the machine. Its root is the host's own file system: whatever is not covered here by a tmpfs would
 # really be written on the host. Makes the machine usable, loads the modules, runs LAB_PROGRAM, tells its exit code, and ends the machine.
 
 end() { sync; poweroff -f 2>/dev/null || echo o >/proc/sysrq-trigger; }
@@ -8,19 +8,20 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev 2>/dev/null
 mkdir -p /dev/shm /dev/pts
-for directory in /run /dev/shm /var/lib/nfs; do mount -t tmpfs tmpfs "$directory"; done
+for directory in /run /dev/shm /var/lib/nfs; do [ ! -d "$directory" ] || mount -t tmpfs tmpfs "$directory"; done
 # Whoever started the machine may be gone: then nobody else ends it.
 (sleep "$LAB_SECONDS"; echo "lab: out of time after $LAB_SECONDS s"; end) &
 
-hostname nfs-lab
+hostname lab
 mkdir -p /run/lab/tmp /run/lab/kernel/lib/modules
 export TMPDIR=/run/lab/tmp
 # /lib/modules may be missing on the host, and is not ours to make.
 ln -s "$LAB_MODULES" "/run/lab/kernel/lib/modules/$(uname -r)"
-modprobe -d /run/lab/kernel -a veth sunrpc nfsd nfs nfsv4
-ip link set lo up
+[ -z "$LAB_LOAD" ] || modprobe -d /run/lab/kernel -a $LAB_LOAD
+ip link set lo up 2>/dev/null || ifconfig lo up
 
 cd "$LAB_ROOT" || end
+[ -z "$LAB_DISK" ] || { mkdir -p "$LAB_DISK"; mount -t ext4 /dev/ubda "$LAB_DISK"; } || end
 echo 'lab: started'
 "$LAB_NODE" "$LAB_PROGRAM" $LAB_WORDS
 echo $? >"$LAB_DIRECTORY/exit-code"
