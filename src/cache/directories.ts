@@ -33,7 +33,7 @@ export interface StagingPlace {
 
 /**
  * Finds the cache's directories, and makes them where they are missing, unless `readOnly`. On a warm cache that is
- * one read and one look at the mount.
+ * one read and one look at the mount; on a network file system, its options as well.
  *
  * @throws CacheFormatError when another version of the library wrote the directory.
  * @throws FileSystemError when it cannot be read or made.
@@ -62,6 +62,8 @@ export async function openDirectories(options: { readonly directory: string; rea
   if (format !== undefined && format !== STATE_FORMAT) throw new CacheFormatError(root, format, STATE_FORMAT);
   if (!options.readOnly) await makeDirectories(providers);
   const network = await isOnNetwork(providers, root);
+  // Loaded only there: on a local disk nothing can be wrong with the mount.
+  if (network) await (await import('./mount-advice.ts')).adviseOnMounts(root, providers);
   return { ...paths, network };
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { InvalidOptionError } from '../errors.ts';
 import { acquireKernelLock } from './kernel-lock.ts';
 import { acquireLease } from './lease-lock.ts';
+import { onClusterOrLocal, onNetworkFileSystem } from './network.ts';
 import type { Lock, LockOptions } from './types.ts';
 import { checkTimeout } from './wait.ts';
 
@@ -13,8 +14,9 @@ const SHORTEST_TERM_MS = 3000;
 const LONGEST_TERM_MS = 3_600_000;
 
 /**
- * Waits for the lock of `path` and takes it. Between processes and between hosts, as far as the mount carries locks ({@link probeLocking}
- * tells); two calls in one process exclude each other as well.
+ * Waits for the lock of `path` and takes it. Between processes, and between all hosts that mount it; two calls in one process exclude each
+ * other as well. A network mount that keeps its locks on this host (`nolock`, `local_lock`, `nobrl`, a FUSE file system that is not known to
+ * do better; {@link probeLocking} tells) is refused, unless `strategy` says `'kernel'`.
  *
  * `path` is the lock's own file, in a directory that exists. It is made (0666 before the umask) when it is missing, is never removed, and holds the
  * name of its holder, 256 bytes. A file with other content is locked and left as it is. Do not remove or replace it while it is in use:
@@ -33,7 +35,8 @@ const LONGEST_TERM_MS = 3_600_000;
  * @param path - The lock file.
  * @returns The lock, held.
  * @throws LockTimeoutError when it was not free within `timeoutMs`; it names the holder.
- * @throws LockUnsupportedError where the mount, the platform or a missing addon gives no such lock.
+ * @throws LockUnsupportedError where the mount, the platform or a missing addon gives no such lock, and, with `'auto'`, where it is a network
+ * mount whose locks reach only this host.
  * @throws InvalidOptionError for options that do not go together.
  * @throws FileSystemError when the lock file cannot be opened or made.
  */
@@ -43,7 +46,8 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
   check(strategy, mode, leaseMs, options.timeoutMs);
   checkPath(path);
   const full = resolve(path);
-  return strategy === 'lease' ? acquireLease(full, { ...options, leaseMs }) : acquireKernelLock(full, { ...options, mode, leaseMs });
+  if (strategy === 'lease') return acquireLease(full, { ...options, leaseMs });
+  return acquireKernelLock(full, { ...options, mode, leaseMs }, strategy === 'auto' ? onClusterOrLocal : onNetworkFileSystem);
 }
 
 /**

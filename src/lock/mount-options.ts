@@ -10,11 +10,21 @@ export interface Mount {
   readonly options: ReadonlyMap<string, string>;
 }
 
-/** What a mount's locks reach. */
+/** One option of a mount (the protocol's version is one as well) that takes away what the library, or its caller, rests on. */
+export interface MountWarning {
+  /** As the mount has it: `'nocto'`, `'vers=4.0'`. */
+  readonly option: string;
+  /** What it takes away, and what to do about it. */
+  readonly message: string;
+}
+
+/** What a mount's locks reach, and what its options weaken. */
 export interface LockReach {
   readonly kernel: 'cluster' | 'host';
-  /** What limits or weakens them. */
+  /** What limits or weakens the locks, in one line. */
   readonly reason: string | undefined;
+  /** The same, option by option. Empty where nothing was chosen that weakens anything. */
+  readonly warnings: readonly MountWarning[];
 }
 
 /** The mount on which a path lies, or `undefined` where that is not known (not Linux, no /proc). */
@@ -52,44 +62,75 @@ export function parseMounts(table: string): Mount[] {
 /** Judges the mount; only file systems that are known to carry locks to other hosts are `'cluster'`. */
 export function lockReach({ type, options }: Mount): LockReach {
   const judge = JUDGES[type];
-  if (judge === undefined) return { kernel: 'host', reason: `${type} is not known to carry locks to other hosts` };
-  return judge(options);
+  if (judge === undefined) return { kernel: 'host', reason: `${type} is not known to carry locks to other hosts`, warnings: [] };
+  const { hostOnly, weak } = judge(options);
+  const warnings = [...hostOnly, ...weak];
+  const reason = warnings.length === 0 ? undefined : warnings.map(({ option, message }) => `${option}: ${message}`).join('; ');
+  return { kernel: hostOnly.length === 0 ? 'cluster' : 'host', reason, warnings };
 }
 
-type Judge = (options: Mount['options']) => LockReach;
+/** Whether the type is one of this host alone, although its number is that of any FUSE file system. */
+export function isOfThisHost({ type }: Mount): boolean {
+  return ['fuseblk', 'fuse.fuse-overlayfs'].includes(type);
+}
 
-const cluster: Judge = () => ({ kernel: 'cluster', reason: undefined });
+/** What keeps locks on this host, and what weakens them. */
+interface Findings {
+  readonly hostOnly: readonly MountWarning[];
+  readonly weak: readonly MountWarning[];
+}
+
+type Judge = (options: Mount['options']) => Findings;
+
+const HOST_ONLY = 'locks are kept on this host, so other hosts are not excluded';
+const SOFT = 'calls fail while the server is away, and one that failed may still be carried out; mount with hard';
+
+const sound: Judge = () => ({ hostOnly: [], weak: [] });
 
 const JUDGES: Readonly<Record<string, Judge | undefined>> = {
   nfs: judgeNfs,
   nfs4: judgeNfs,
   cifs: judgeCifs,
   smb3: judgeCifs,
-  lustre: (options) => (options.has('flock') ? { kernel: 'cluster', reason: undefined } : { kernel: 'host', reason: 'lustre without the option flock keeps locks on this host' }),
-  ceph: cluster,
-  gfs2: (options) => (options.has('localflocks') ? { kernel: 'host', reason: 'localflocks keeps locks on this host' } : cluster(options)),
-  ocfs2: (options) => (options.has('localflocks') ? { kernel: 'host', reason: 'localflocks keeps locks on this host' } : cluster(options)),
-  gpfs: cluster,
-  'fuse.glusterfs': cluster,
+  lustre: (options) => (options.has('flock') ? sound(options) : { hostOnly: [{ option: 'no flock', message: `${HOST_ONLY}; mount with flock` }], weak: [] }),
+  ceph: sound,
+  gfs2: judgeLocalFlocks,
+  ocfs2: judgeLocalFlocks,
+  gpfs: sound,
+  'fuse.glusterfs': sound,
 };
 
-function judgeNfs(options: Mount['options']): LockReach {
-  if (options.has('nolock')) return { kernel: 'host', reason: 'nolock keeps locks on this host' };
+function judgeNfs(options: Mount['options']): Findings {
+  const hostOnly: MountWarning[] = [];
+  const weak: MountWarning[] = [];
+  if (options.has('nolock')) hostOnly.push({ option: 'nolock', message: `${HOST_ONLY}; mount with vers=4.1 or 4.2` });
   const local = options.get('local_lock');
-  // Only flock(2) stays on the host then; the locks of this library are of the fcntl kind.
-  if (local !== undefined && local !== 'none' && local !== 'flock') return { kernel: 'host', reason: `local_lock=${local} keeps locks on this host` };
+  // Only flock(2) stays on the host with local_lock=flock; the locks of this library are of the fcntl kind.
+  if (local !== undefined && local !== 'none' && local !== 'flock') hostOnly.push({ option: `local_lock=${local}`, message: `${HOST_ONLY}; mount with vers=4.1 or 4.2` });
   const version = options.get('vers') ?? options.get('nfsvers') ?? '';
-  const weak: string[] = [];
-  if (/^[23]/u.test(version)) weak.push(`vers=${version}: the server has no lease, so the locks of a host that is gone may stay, and a lost lock is not fenced`);
-  if (version === '4' || version.startsWith('4.0')) weak.push(`vers=${version}: no sessions, so a call that is sent twice may be carried out twice; prefer 4.1 or 4.2`);
-  if (options.has('nocto')) weak.push('nocto: what other hosts write and publish is seen late, also after a lock was taken');
-  if (options.has('soft') || options.has('softerr')) weak.push(`${options.has('soft') ? 'soft' : 'softerr'}: calls fail while the server is away, and writes may be lost`);
-  return { kernel: 'cluster', reason: weak.length === 0 ? undefined : weak.join('; ') };
+  const asGiven = `vers=${version}`;
+  if (/^[23]/u.test(version)) {
+    weak.push({ option: asGiven, message: 'the server has no lease, so the locks of a host that is gone may stay for ever, and a lost lock is not refused; mount with vers=4.1 or 4.2' });
+  }
+  if (version === '4' || version.startsWith('4.0')) weak.push({ option: asGiven, message: 'there are no sessions, so a call that is sent twice may be carried out twice; mount with vers=4.1 or 4.2' });
+  if (options.has('nocto')) {
+    weak.push({ option: 'nocto', message: 'this host asks too seldom what others have published, replaced or removed, also after it has taken a lock; mount without it' });
+  }
+  for (const option of ['soft', 'softerr']) if (options.has(option)) weak.push({ option, message: SOFT });
+  return { hostOnly, weak };
 }
 
-function judgeCifs(options: Mount['options']): LockReach {
-  if (options.has('nobrl')) return { kernel: 'host', reason: 'nobrl keeps locks on this host' };
-  return { kernel: 'cluster', reason: options.has('soft') ? 'soft: calls fail while the server is away, and writes may be lost' : undefined };
+function judgeCifs(options: Mount['options']): Findings {
+  const hostOnly: MountWarning[] = options.has('nobrl') ? [{ option: 'nobrl', message: `${HOST_ONLY}; mount without it` }] : [];
+  const weak: MountWarning[] = [];
+  if (options.has('soft')) weak.push({ option: 'soft', message: `the default of cifs: ${SOFT}` });
+  if (options.get('cache') === 'loose') weak.push({ option: 'cache=loose', message: 'this host believes its cache without asking the server; mount with cache=strict' });
+  if (options.has('noserverino')) weak.push({ option: 'noserverino', message: 'inode numbers are made up by this host and change, so files are taken for others; mount with serverino' });
+  return { hostOnly, weak };
+}
+
+function judgeLocalFlocks(options: Mount['options']): Findings {
+  return { hostOnly: options.has('localflocks') ? [{ option: 'localflocks', message: `${HOST_ONLY}; mount without it` }] : [], weak: [] };
 }
 
 function optionPair(option: string): [string, string] {

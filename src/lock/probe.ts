@@ -8,7 +8,7 @@ import { fileSystemKind } from '../atomic/file-system-kind.ts';
 import { uniqueName } from '../atomic/unique-name.ts';
 import { LockUnsupportedError } from '../errors.ts';
 import { fileSystemError } from '../system-errors.ts';
-import { lockReach, mountOf } from './mount-options.ts';
+import { isOfThisHost, lockReach, mountOf } from './mount-options.ts';
 import { isContention, lockFailure, nativeLocks } from './native.ts';
 import { tryLockOnThread } from './try-lock.ts';
 import { checkTimeout } from './wait.ts';
@@ -35,7 +35,8 @@ const DEFAULT_TIMEOUT_MS = 10_000;
  * Tells what kernel locks are worth in `directory`, which must exist and be writable: takes a lock on a file of its own there, sees that a second
  * descriptor is refused, and reads what the mount's options make of it.
  *
- * A `'cluster'` may have a reason, too: `soft`, `nocto`, NFSv3 and 4.0 leave the locks cluster-wide and weaken what rests on them.
+ * A `'cluster'` may have a reason, too: `soft`, `nocto`, NFSv3 and 4.0 leave the locks cluster-wide and weaken what rests on them. On a network
+ * file system {@link acquireLock} with `'auto'` takes locks only where the answer is `'cluster'`, or nothing is known of the mount.
  *
  * @param directory - The directory that lock files will lie in.
  * @returns What was found; `'none'` also when the mount does not answer within `timeoutMs`.
@@ -67,7 +68,7 @@ async function probe(directory: string): Promise<LockingSupport> {
     throw error;
   }
   const mount = await mountOf(directory);
-  if (!network) return { kernel: 'host', reason: 'it is a local file system' };
+  if (!network || (mount !== undefined && isOfThisHost(mount))) return { kernel: 'host', reason: 'it is a local file system' };
   if (mount === undefined) return { kernel: 'host', reason: 'it is not known what is mounted there' };
   const { kernel, reason } = lockReach(mount);
   return reason === undefined ? { kernel } : { kernel, reason };

@@ -38,8 +38,9 @@ export interface WaitOptions {
 /** Options of {@link acquireLock} and {@link withLock}. */
 export interface LockOptions extends WaitOptions {
   /**
-   * `'auto'` (the default) and `'kernel'` are kernel locks or a `LockUnsupportedError`: nothing falls back by itself. `'lease'` is for
-   * mounts whose kernel locks do not work. A lease and a kernel lock of one path do not exclude each other.
+   * `'auto'` (the default) and `'kernel'` are kernel locks or a `LockUnsupportedError`: nothing falls back by itself. `'auto'` also refuses a network
+   * mount whose locks reach only this host; `'kernel'` takes them as they are. `'lease'` is for mounts whose kernel locks do not work. A lease
+   * and a kernel lock of one path do not exclude each other.
    */
   readonly strategy?: 'auto' | LockStrategy | undefined;
   /** Default `'exclusive'`. Leases are exclusive only. */

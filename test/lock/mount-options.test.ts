@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { lockReach, mountAt, mountOf, parseMounts } from '../../src/lock/mount-options.ts';
+import { isOfThisHost, lockReach, mountAt, mountOf, parseMounts, type LockReach, type Mount } from '../../src/lock/mount-options.ts';
 
 const TABLE = `22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
@@ -10,11 +10,15 @@ const TABLE = `22 27 0:21 / /proc rw,relatime - proc proc rw
 43 42 0:53 / /mnt/cache2 rw - nfs server:/b rw,vers=3,nolock,local_lock=all
 `;
 
-/** What a mount of this type with these options is found to be. */
-function reach(type: string, options: string): { kernel: string; reason: string | undefined } {
+function mountedAs(type: string, options: string): Mount {
   const mount = parseMounts(`40 27 0:50 / /mnt rw - ${type} source ${options}`)[0];
   assert.ok(mount);
-  return lockReach(mount);
+  return mount;
+}
+
+/** What a mount of this type with these options is found to be. */
+function reach(type: string, options: string): LockReach {
+  return lockReach(mountedAs(type, options));
 }
 
 describe('the mounts of a host', () => {
@@ -47,7 +51,7 @@ describe('the mounts of a host', () => {
 
 describe('the reach of a mount’s locks', () => {
   it('is the cluster on NFSv4.1 and 4.2 as they are mounted by default', () => {
-    for (const version of ['4.1', '4.2']) assert.deepEqual(reach('nfs4', `rw,vers=${version},hard,local_lock=none`), { kernel: 'cluster', reason: undefined });
+    for (const version of ['4.1', '4.2']) assert.deepEqual(reach('nfs4', `rw,vers=${version},hard,local_lock=none`), { kernel: 'cluster', reason: undefined, warnings: [] });
     assert.equal(reach('nfs4', 'rw,vers=4.1,local_lock=flock').kernel, 'cluster');
   });
 
@@ -57,6 +61,7 @@ describe('the reach of a mount’s locks', () => {
       ['nfs4', 'rw,vers=4.1,local_lock=all', /local_lock=all/u],
       ['nfs4', 'rw,vers=4.1,local_lock=posix', /local_lock=posix/u],
       ['cifs', 'rw,nobrl', /nobrl/u],
+      ['smb3', 'rw,nobrl', /nobrl/u],
       ['lustre', 'rw', /flock/u],
       ['lustre', 'rw,localflock', /flock/u],
       ['gfs2', 'rw,localflocks', /localflocks/u],
@@ -71,7 +76,7 @@ describe('the reach of a mount’s locks', () => {
 
   it('is the cluster with a reason where an option weakens what rests on the locks', () => {
     for (const [options, reason] of [
-      ['rw,vers=3,hard,local_lock=none', /vers=3: .*not fenced/u],
+      ['rw,vers=3,hard,local_lock=none', /vers=3: .*not refused/u],
       ['rw,vers=4.0,hard', /vers=4\.0: .*twice/u],
       ['rw,vers=4.1,nocto', /nocto/u],
       ['rw,vers=4.1,soft', /soft/u],
@@ -84,5 +89,32 @@ describe('the reach of a mount’s locks', () => {
     assert.match(reach('nfs4', 'vers=4.1,soft,nocto').reason ?? '', /nocto.*soft/u);
     assert.equal(reach('lustre', 'rw,flock').kernel, 'cluster');
     assert.equal(reach('ceph', 'rw').kernel, 'cluster');
+  });
+
+  it('has a warning for each option that weakens it, and none for what is merely not known', () => {
+    for (const [type, options, warned] of [
+      ['nfs4', 'rw,vers=4.2,hard,nconnect=4,actimeo=60,lookupcache=pos,noac,local_lock=none', []],
+      ['nfs4', 'rw,vers=4.1,soft,nocto', ['nocto', 'soft']],
+      ['nfs', 'rw,vers=3,nolock,softerr,local_lock=all', ['nolock', 'local_lock=all', 'vers=3', 'softerr']],
+      ['nfs', 'rw,vers=3,local_lock=flock', ['vers=3']],
+      ['nfs4', 'rw,vers=4.0,hard', ['vers=4.0']],
+      ['cifs', 'rw,vers=3.1.1,hard,cache=strict,serverino', []],
+      ['cifs', 'rw,vers=3.1.1,soft,cache=loose,nobrl,noserverino', ['nobrl', 'soft', 'cache=loose', 'noserverino']],
+      ['gfs2', 'rw,localflocks', ['localflocks']],
+      ['lustre', 'rw', ['no flock']],
+      ['fuse.sshfs', 'rw', []],
+      ['ext4', 'rw', []],
+    ] as const) {
+      const { warnings } = reach(type, options);
+      assert.deepEqual(warnings.map(({ option }) => option), warned, `${type} ${options}`);
+      for (const { message } of warnings) assert.match(message, /; mount with/u);
+    }
+  });
+
+  it('is nobody else’s where a FUSE file system is one of this host', () => {
+    assert.equal(isOfThisHost(mountedAs('fuse.fuse-overlayfs', 'rw')), true);
+    assert.equal(isOfThisHost(mountedAs('fuseblk', 'rw')), true);
+    assert.equal(isOfThisHost(mountedAs('fuse.sshfs', 'rw')), false);
+    assert.equal(isOfThisHost(mountedAs('nfs4', 'rw')), false);
   });
 });
