@@ -1,19 +1,19 @@
 /**
- * The suite: runs the `*.nfs.js` files one after the other. Inside the guest, which is told by `--guest`, it makes the server and the
- * clients first. Other words choose files.
+ * The suite: runs `*.nfs.js` files one after the other, each of which it takes from the queue given. `--guest` makes the server and the clients
+ * first: only for inside of the lab's machine.
  */
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
+import { spec, type TestEvent } from 'node:test/reporters';
 import { createClient, mountAs } from './client.ts';
 import { labEnvironment, type Lab } from './lab.ts';
+import { takeFile } from './queue.ts';
+import { beginMark, endMark, type FileResult } from './report.ts';
 import { prepareServer, startServer } from './server.ts';
 
-const words = process.argv.slice(2).filter((word) => word !== '--guest');
-const lab = process.argv.includes('--guest') ? makeLab() : givenMounts();
-Object.assign(process.env, labEnvironment(lab));
+/** No file takes a quarter of it; one that hangs must not cost the results of the others. */
+const FILE_SECONDS = 300;
 
 function makeLab(): Lab {
   const begun = performance.now();
@@ -28,24 +28,51 @@ function makeLab(): Lab {
   return { a, b, slowB, faults: true };
 }
 
-function givenMounts(): Lab {
-  const [a, b] = (process.env['RWX_CACHE_NFS_MOUNTS'] ?? '').split(':');
-  if (a === undefined || b === undefined) throw new Error('RWX_CACHE_NFS_MOUNTS is not of the form /path/a:/path/b');
-  return { a, b, slowB: undefined, faults: false };
+async function runFile(file: string): Promise<FileResult> {
+  const begun = performance.now();
+  const counts = { passed: 0, failed: 0, skipped: 0, todo: 0 };
+  const failures: string[] = [];
+  const count = (event: TestEvent): void => {
+    if (event.type !== 'test:pass' && event.type !== 'test:fail') return;
+    const { name, details, skip, todo } = event.data;
+    const given = (value: string | boolean | undefined): boolean => value !== undefined && value !== false;
+    if (given(todo)) counts.todo += 1;
+    else if (given(skip)) counts.skipped += 1;
+    else if (event.type === 'test:pass') counts.passed += details.type === 'suite' ? 0 : 1;
+    else if (!isSubtestsFailure(event.data.details.error)) {
+      counts.failed += 1;
+      failures.push(name);
+    }
+  };
+  const reporter = new spec();
+  const events = run({ files: [join(import.meta.dirname, `${file}.nfs.js`)], concurrency: 1, timeout: FILE_SECONDS * 1000 });
+  const piped = pipeline(events, async function* (all: AsyncIterable<TestEvent>) {
+    for await (const event of all) {
+      count(event);
+      if (!isTotal(event)) yield event;
+    }
+  }, reporter);
+  for await (const text of reporter) process.stdout.write(String(text));
+  await piped;
+  return { file, seconds: (performance.now() - begun) / 1000, ...counts, failures };
 }
 
-const files = readdirSync(import.meta.dirname)
-  .filter((name) => name.endsWith('.nfs.js'))
-  .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
-  .sort()
-  .map((name) => join(import.meta.dirname, name));
+/** A suite that fails because of its tests: they are counted already. */
+function isSubtestsFailure(error: Error): boolean {
+  return 'failureType' in error && error.failureType === 'subtestsFailed';
+}
 
-const results = run({ files, concurrency: 1 });
-results.on('test:fail', ({ todo }) => {
-  // A budget that is not met yet is shown, and is no failure.
-  if (todo === undefined || todo === false) process.exitCode = 1;
-});
-pipeline(results, new spec(), process.stdout).catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
+/** The runner's own totals of one file; the report has them for all. */
+function isTotal(event: TestEvent): boolean {
+  return event.type === 'test:diagnostic' && event.data.nesting === 0 && /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/u.test(event.data.message);
+}
+
+const guest = process.argv.includes('--guest');
+const queue = process.argv.slice(2).find((word) => word !== '--guest');
+if (queue === undefined) throw new Error('this is a part of the NFS suite: run it by `npm run test:nfs`');
+if (guest) Object.assign(process.env, labEnvironment(makeLab()));
+for (let file = takeFile(queue); file !== undefined; file = takeFile(queue)) {
+  console.log(beginMark(file));
+  const result = await runFile(file);
+  console.log(endMark(result));
+}
