@@ -16,4 +16,4 @@ export { ChecksumMismatchError, ChecksumsInvalidError, HashMismatchError, HashUn
 export type { SignatureProblem } from './errors/verification.ts';
 export { InvalidArchiveError, UnsafeArchiveError } from './errors/archive.ts';
 export type { ArchiveRule } from './errors/archive.ts';
-export { CacheClosedError, CacheFormatError, EntryConflictError, ExecutableMissingError, ReadOnlyError } from './errors/cache.ts';
+export { CacheClosedError, CacheFormatError, EntryConflictError, ExecutableMissingError, PackageMissingError, ReadOnlyError } from './errors/cache.ts';

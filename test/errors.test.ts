@@ -32,6 +32,7 @@ const ALL: readonly errors.RwxCacheError[] = [
   new errors.LockUnsupportedError('/l', 'nolock'),
   new errors.NetworkError({ url: URL_, phase: 'connect', attempts: 1, problem: 'refused' }),
   new errors.OfflineError('x'),
+  new errors.PackageMissingError('x'),
   new errors.PlatformNotSupportedError('x', '1.0.0', 'linux_amd64'),
   new errors.ProtocolNotSupportedError({ address: 'x', version: '1.0.0', protocols: ['4.0'], closest: undefined }),
   new errors.ProviderNotFoundError('x'),

@@ -93,7 +93,7 @@ async function isAlive(owner: string | undefined, options: SweepOptions): Promis
 }
 
 /** The file system's own time, in nanoseconds: that of a directory which it makes now. */
-async function fileSystemTime(directory: string): Promise<bigint> {
+export async function fileSystemTime(directory: string): Promise<bigint> {
   const probe = join(directory, uniqueName());
   await attempt('sweep', directory, systemCalls.mkdir(probe, 0o700));
   try {

@@ -6,11 +6,11 @@
 import { constants } from 'node:fs';
 import { open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { statFresh, sweepDirectory } from '../atomic/index.ts';
+import { statFresh, sweepDirectory, type Swept } from '../atomic/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { hasSystemError } from '../system-errors.ts';
 import type { CacheDirectories, StagingPlace } from './directories.ts';
-import { pinPresence } from './pins.ts';
+import { sweepMarks } from './pins.ts';
 import { presenceOf, type Presence } from './presence.ts';
 import { readRecordFile } from './records.ts';
 
@@ -40,7 +40,7 @@ export async function keepHouse(directories: CacheDirectories, places: StagingPl
     if (!(await isDue(directories.swept, now, ages.everyMs))) return;
     const isAlive = presenceCache(directories.presence);
     const staging = await sweepDirectory(places.staging, { olderThanMs: ages.deadMs, isOwnerAlive: isAlive, signal });
-    const trash = await sweepDirectory(places.trash, { olderThanMs: ages.trashMs, isOwnerAlive: () => Promise.resolve(false), signal });
+    const trash = await sweepTrash(places, signal, ages);
     signal.throwIfAborted();
     await sweepPins(directories.pins, now - ages.deadMs, isAlive);
     await sweepRecords(directories, now - ages.recordMs);
@@ -49,6 +49,11 @@ export async function keepHouse(directories: CacheDirectories, places: StagingPl
   } catch (error) {
     log('sweeping %s failed: %o', directories.root, error);
   }
+}
+
+/** Removes what has lain in the trash for long enough: whoever put it there, and whether or not that process lives. */
+export async function sweepTrash({ trash }: StagingPlace, signal: AbortSignal, { trashMs }: HousekeepingAges = AGES): Promise<Swept> {
+  return sweepDirectory(trash, { olderThanMs: trashMs, isOwnerAlive: () => Promise.resolve(false), signal });
 }
 
 /** `'a'`, but a FIFO in the marker's place does not hold up the sweep, and with it the close, for ever. */
@@ -76,11 +81,9 @@ function presenceCache(directory: string): (id: string) => Promise<boolean> {
   };
 }
 
+/** Those of the dead. Whoever meets one before that clears it away as well, so these are the ones that nobody has met. */
 async function sweepPins(directory: string, before: number, isAlive: (id: string) => Promise<boolean>): Promise<void> {
-  await forEachOlder(directory, before, async (name, path) => {
-    const presence = pinPresence(name);
-    if (presence === undefined || !(await isAlive(presence))) await unlink(path);
-  });
+  await sweepMarks(directory, async (mark, owner) => (await isOlder(mark, before)) && (owner === undefined || !(await isAlive(owner))));
 }
 
 /** A crash between record and publish leaves a record that is bound to nothing. */
@@ -103,9 +106,18 @@ async function forEachOlder(directory: string, before: number, use: (name: strin
     if (name.startsWith('.nfs')) continue;
     const path = join(directory, name);
     try {
-      if ((await stat(path)).mtimeMs < before) await use(name, path);
+      if (await isOlder(path, before)) await use(name, path);
     } catch (error) {
       if (!hasSystemError(error, 'ENOENT', 'ESTALE', 'EACCES', 'EPERM')) throw error;
     }
+  }
+}
+
+async function isOlder(path: string, before: number): Promise<boolean> {
+  try {
+    return (await stat(path)).mtimeMs < before;
+  } catch (error) {
+    if (!hasSystemError(error, 'ENOENT', 'ESTALE')) throw error;
+    return false;
   }
 }

@@ -3,7 +3,8 @@
  * the steps themselves are the files beside this one.
  */
 import { join } from 'node:path';
-import { CacheClosedError, HashUnprovenError, OfflineError, ReadOnlyError } from '../errors.ts';
+import { raceAbort } from '../abort.ts';
+import { CacheClosedError, HashUnprovenError, InvalidOptionError, OfflineError, PackageMissingError, ReadOnlyError } from '../errors.ts';
 import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
@@ -15,6 +16,7 @@ import { listEntries } from './listing.ts';
 import { checkOptions, type CheckedOptions, type ProviderCacheOptions } from './options.ts';
 import type { Pin } from './pins.ts';
 import type { ProgressListener } from './progress.ts';
+import { checkPolicy, type PrunePolicy, type PruneResult } from './prune-policy.ts';
 import { identityPath, providerPackage, type Outcome, type PackageIdentity, type ProviderPackage } from './provider-package.ts';
 import { checkExpectedHashes, exactIdentity, newestIdentity, parseRequest, resolveRequest, type ProviderRequest } from './requests.ts';
 import { verificationRules, type VerificationRules } from './verification-policy.ts';
@@ -27,7 +29,10 @@ export interface EnsureOptions {
    * dependency lock file. They prove an entry that somebody else put there, and stand in for a signature.
    */
   readonly expectedHashes?: readonly string[] | undefined;
-  /** Keeps the package from being pruned until {@link ProviderPackage.pin} is released or the process ends. Default false. */
+  /**
+   * Keeps the package from being pruned until {@link ProviderPackage.pin} is released or the process ends. Default false. See
+   * {@link ProviderCache.pin} for what a pin is and what it is not.
+   */
   readonly pin?: boolean | undefined;
   /** Ends this call's wait within 100 ms, with the signal's reason. The work goes on for other callers, and stops with the last one. */
   readonly signal?: AbortSignal | undefined;
@@ -40,6 +45,9 @@ export type LookupOptions = Pick<EnsureOptions, 'expectedHashes' | 'signal'>;
 
 /** Options of {@link ProviderCache.list}. */
 export type ListOptions = Pick<EnsureOptions, 'signal'>;
+
+/** Options of {@link ProviderCache.pin}. */
+export type PinOptions = Pick<EnsureOptions, 'signal'>;
 
 /**
  * A cache of provider packages in one directory, shared with any number of processes and hosts, and with `terraform` and
@@ -56,6 +64,8 @@ export class ProviderCache implements AsyncDisposable {
   readonly #rulesOf: (hostname: string) => VerificationRules;
   readonly #flights = new Flights<InstallationResult>();
   readonly #known = new Map<string, BoundRecord>();
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
   #workshop: Promise<Workshop> | undefined;
   #closed: Promise<void> | undefined;
 
@@ -104,13 +114,18 @@ export class ProviderCache implements AsyncDisposable {
     const place = this.#placeOf(identity);
     const criteria = this.#criteria(identity, expectedHashes, signal);
     // Pinned before it is looked at: what is looked at first may be pruned in between.
-    const mark = pin ? await this.#pin(place.package) : undefined;
+    const mark = pin ? await this.#pin(place.package, signal) : undefined;
     try {
-      const { bound, outcome } = await this.#obtain(identity, place, criteria, onProgress);
+      let obtained = await this.#obtain(identity, place, criteria, onProgress);
+      // Work that was shared may have ended before this pin was up.
+      while (mark !== undefined && obtained.outcome === 'joined' && !(await this.#isThere(place, criteria))) {
+        obtained = await this.#obtain(identity, place, criteria, onProgress);
+      }
+      const { bound, outcome } = obtained;
       this.#known.set(place.package, bound);
       return providerPackage(identity, place.path, bound.record, outcome, mark);
     } catch (error) {
-      await mark?.release();
+      await mark?.release().catch(() => undefined);
       throw error;
     }
   }
@@ -145,6 +160,71 @@ export class ProviderCache implements AsyncDisposable {
     }
   }
 
+  /**
+   * Keeps a package from being pruned until the pin is released or the process ends, by SIGKILL too; closing the cache does not end it. Pins and prunes
+   * on any number of hosts agree without a lock: when this resolves, the package is there and stays. It waits for a prune of the
+   * package that is on its way (milliseconds, `lockTimeoutMs` at most).
+   *
+   * A pin keeps from {@link prune} of this library and from nothing else: not from `rm`, and not from a repair, which puts the whole package where a damaged one was.
+   * It ends as well when an NFS server has given up on the pin's host, because that was cut off for longer than the server's lease. And a host
+   * that prunes and is cut off itself, between its last check and its rename, may move the package away later, though it was
+   * pinned meanwhile: its files are whole in the trash for another hour, and the next {@link ensure} installs it again.
+   *
+   * @param subject - What {@link ensure}, {@link lookup} or {@link list} answered.
+   * @throws PackageMissingError - it is not there any more, or another package with other hashes is
+   * @throws LockTimeoutError - a process that lives is about to prune it, and did not get done in time
+   * @throws ReadOnlyError - the cache was opened `readOnly`, and a pin is a mark in it
+   * @throws HashMismatchError, InvalidOptionError, FileSystemError, CacheClosedError
+   */
+  async pin(subject: ProviderPackage, options: PinOptions = {}): Promise<Pin> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    this.#assertOpen();
+    const { address: source, version, platform } = checkSubject(subject);
+    checkExpectedHashes(subject.hashes);
+    const identity = exactIdentity(parseRequest({ source, version, platform }, this.#options.defaultHost));
+    if (identity === undefined) throw new InvalidOptionError('package', 'its version is not exact');
+    const place = this.#placeOf(identity);
+    const pin = await this.#pin(place.package, signal);
+    try {
+      // Its own hashes prove it, whatever the rules: it was handed out by them.
+      if (!(await this.#isThere(place, this.#criteria(identity, subject.hashes, signal)))) throw new PackageMissingError(place.package);
+      return pin;
+    } catch (error) {
+      await pin.release().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /**
+   * Takes entries away that nobody needs any more, by the policy. Each goes by one rename, so nobody ever finds a part of one; entries that are
+   * pinned stay, and so do those that someone is installing, repairing or writing at this moment. Needs no network.
+   *
+   * - What other programs have put into the tree goes by the same policy as what this cache has: the volume is bounded for all of it. It must have
+   *   stayed unchanged for `settleMs` (on a network file system for a minute more), since `terraform` may be half-way.
+   *   What is reached through a symbolic link stays.
+   * - Removed entries lie in the trash for an hour, since programs may be running from them on hosts that nobody here can see. Their space is given back by
+   *   the first sweep after that: every prune does one, and so does every process that installs, once an hour in all.
+   * - Directories above the entries stay, with OpenTofu's lock files in them.
+   * - Any number of processes and hosts may prune at once. One that is killed leaves each entry whole, in the tree or in the trash.
+   * - A host that uses an entry without a pin is not known. It finds its files until they leave the trash.
+   * - Pins are those of this cache's own directory. Another cache that shares only `providersDirectory` has pins of its own.
+   *
+   * {@link pin} says what a host that is cut off from the volume may still do.
+   *
+   * @throws InvalidOptionError - the policy has no condition, or one that is not as it must be
+   * @throws ReadOnlyError - the cache was opened `readOnly`
+   * @throws FileSystemError - the cache cannot be read, or not be written at all; what concerns one entry is in {@link PruneResult.failed}
+   * @throws CacheClosedError
+   */
+  async prune(policy: PrunePolicy): Promise<PruneResult> {
+    this.#assertOpen();
+    const checked = checkPolicy(policy);
+    policy.signal?.throwIfAborted();
+    if (this.#options.readOnly) throw new ReadOnlyError(`A prune of ${this.directory}`);
+    return this.#track(policy.signal, async (signal) => (await this.#work()).prune(checked, signal));
+  }
+
   /** Ends all calls that still run (they reject with a `CacheClosedError`), and resolves when nothing of them is left. Idempotent. */
   async close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -157,7 +237,10 @@ export class ProviderCache implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    await this.#flights.close(new CacheClosedError(this.directory));
+    const reason = new CacheClosedError(this.directory);
+    this.#closing.abort(reason);
+    await this.#flights.close(reason);
+    await Promise.allSettled([...this.#running]);
     await (await this.#workshop)?.close();
   }
 
@@ -214,9 +297,28 @@ export class ProviderCache implements AsyncDisposable {
     return providerPackage(identity, place.path, judgement.bound.record, judgement.adopted ? 'adopted' : 'hit');
   }
 
-  async #pin(packagePath: string): Promise<Pin> {
-    if (this.#options.readOnly) throw new ReadOnlyError(`A pin of ${packagePath}`);
-    return (await this.#work()).pin(packagePath);
+  async #isThere(place: EntryPlace, criteria: Criteria): Promise<boolean> {
+    return (await judgeEntry(place, criteria, this.#known.get(place.package))).verdict === 'accepted';
+  }
+
+  async #pin(packagePath: string, callers: AbortSignal | undefined): Promise<Pin> {
+    const { readOnly, lockTimeoutMs: timeoutMs } = this.#options;
+    if (readOnly) throw new ReadOnlyError(`A pin of ${packagePath}`);
+    return this.#track(
+      callers,
+      async (signal) => (await this.#work()).pin(packagePath, { timeoutMs, signal }),
+      (late) => void late.release().catch(() => undefined),
+    );
+  }
+
+  /** Work of one call: it ends with its caller's signal and with the cache, and the close waits for what is left of it then. */
+  async #track<T>(callers: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>, onLate?: (value: T) => void): Promise<T> {
+    const signal = callers === undefined ? this.#closing.signal : AbortSignal.any([callers, this.#closing.signal]);
+    const running = work(signal);
+    this.#running.add(running);
+    const forget = (): void => void this.#running.delete(running);
+    running.then(forget, forget);
+    return raceAbort(running, signal, onLate);
   }
 
   /** Loaded when it is first needed: a process that only hits does without the network, the archives and the locks. */
@@ -257,6 +359,13 @@ export class ProviderCache implements AsyncDisposable {
       signal,
     };
   }
+}
+
+/** Of an object of whatever making. */
+function checkSubject(subject: ProviderPackage): ProviderPackage {
+  const given: unknown = subject;
+  if (typeof given !== 'object' || given === null) throw new InvalidOptionError('package', 'it is a package, as ensure, lookup and list answer it');
+  return subject;
 }
 
 function passOverUnreadable(error: unknown): undefined {

@@ -9,8 +9,9 @@ import { findStaging, type CacheDirectories, type StagingPlace } from './directo
 import { keepHouse } from './housekeeping.ts';
 import { installPackage, type Installation, type InstallationResult } from './installation.ts';
 import type { CheckedOptions, ProviderCacheOptions } from './options.ts';
-import { createPin, type Pin } from './pins.ts';
+import { createPin, type Pin, type PinWait } from './pins.ts';
 import { enterPresence, type Presence } from './presence.ts';
+import type { CheckedPolicy, PruneResult } from './prune-policy.ts';
 
 /** The working side of one cache. */
 export interface Workshop {
@@ -19,8 +20,10 @@ export interface Workshop {
   /** Installs a package, unless another process is faster. */
   install(task: Installation): Promise<InstallationResult>;
   /** Pins a package for this process. */
-  pin(packagePath: string): Promise<Pin>;
-  /** Ends all requests, waits for the sweep, and takes the presence away. Call it when no work is left. */
+  pin(packagePath: string, wait: PinWait): Promise<Pin>;
+  /** Takes entries away. */
+  prune(policy: CheckedPolicy, signal: AbortSignal): Promise<PruneResult>;
+  /** Ends all requests, waits for the sweep, and takes the presence away, unless a pin needs it still. Call it when no work is left. */
   close(): Promise<void>;
 }
 
@@ -41,6 +44,8 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
   const sweeping = new AbortController();
   let bench: Promise<Bench> | undefined;
   let thread: SignatureThread | undefined;
+  const pins = new Set<Pin>();
+  let closed = false;
 
   /** One that has died (out of memory, say) is replaced: it must not fail every package of a process that goes on. */
   function signatures(): SignatureThread {
@@ -82,9 +87,21 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
         owner: presence.id,
       });
     },
-    pin: async (packagePath) => {
+    pin: async (packagePath, wait) => {
       const { presence } = await enter();
-      return createPin(directories.pins, packagePath, presence.id);
+      const pin = await createPin(packagePath, { pins: directories.pins, presence: directories.presence, owner: presence.id }, wait);
+      pins.add(pin);
+      const release = async (): Promise<void> => {
+        await pin.release();
+        // A pin outlives its cache: it holds for as long as the process lives, or until this.
+        if (pins.delete(pin) && pins.size === 0 && closed) await presence.leave();
+      };
+      return { package: packagePath, release, [Symbol.asyncDispose]: release };
+    },
+    prune: async (policy, signal) => {
+      const { presence, place } = await enter();
+      const { pruneEntries } = await import('./prune.ts');
+      return pruneEntries(policy, { ...options, directories, place, owner: presence.id, signal });
     },
     close: async () => {
       await registry.close();
@@ -95,7 +112,8 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
       }, SWEEP_AT_CLOSE_MS);
       await entered?.sweep;
       clearTimeout(limit);
-      await entered?.presence.leave();
+      closed = true;
+      if (pins.size === 0) await entered?.presence.leave();
     },
   };
 }

@@ -69,3 +69,15 @@ export class ReadOnlyError extends RwxCacheError {
     this.missing = missing;
   }
 }
+
+/** A package was to be pinned, and is not in the cache any more. */
+export class PackageMissingError extends RwxCacheError {
+  readonly code = 'ERR_PACKAGE_MISSING';
+  /** The package's path below the providers directory. */
+  readonly package: string;
+
+  constructor(packagePath: string) {
+    super(`${packagePath} is not in the cache any more, or is another package by now; ensure it again, with pin: true`);
+    this.package = packagePath;
+  }
+}
