@@ -22,7 +22,9 @@ export function prepareServer(): void {
   for (const time of ['nfsv4leasetime', 'nfsv4gracetime']) writeFileSync(`/proc/fs/nfsd/${time}`, String(LEASE_SECONDS));
   // The server asks it about every export; without it a mount hangs for ever.
   daemon('rpc.mountd', '--manage-gids', '-N', '2', '-N', '3', '-u');
-  daemon('nfsdcld');
+  // It remembers the clients, so that a grace period ends when all of them are back. Debian's configuration has another directory for its pipe,
+  // and where it finds none it ends in silence: then the server waits 5 s for it, and newer kernels have nothing in its place.
+  daemon('nfsdcld', '-p', `${state}/rpc_pipefs`);
 }
 
 /** Starts the server, and its grace period with it. */
