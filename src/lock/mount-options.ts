@@ -103,14 +103,14 @@ const JUDGES: Readonly<Record<string, Judge | undefined>> = {
 function judgeNfs(options: Mount['options']): Findings {
   const hostOnly: MountWarning[] = [];
   const weak: MountWarning[] = [];
-  if (options.has('nolock')) hostOnly.push({ option: 'nolock', message: `${HOST_ONLY}; mount with vers=4.1 or 4.2` });
   const local = options.get('local_lock');
-  // Only flock(2) stays on the host with local_lock=flock; the locks of this library are of the fcntl kind.
-  if (local !== undefined && local !== 'none' && local !== 'flock') hostOnly.push({ option: `local_lock=${local}`, message: `${HOST_ONLY}; mount with vers=4.1 or 4.2` });
+  // The kernel shows `local_lock=all` as well then. With local_lock=flock only flock(2) stays on the host; the locks of this library are of the fcntl kind.
+  if (options.has('nolock')) hostOnly.push({ option: 'nolock', message: `${HOST_ONLY}; mount with vers=4.1 or 4.2` });
+  else if (local !== undefined && local !== 'none' && local !== 'flock') hostOnly.push({ option: `local_lock=${local}`, message: `${HOST_ONLY}; mount with vers=4.1 or 4.2` });
   const version = options.get('vers') ?? options.get('nfsvers') ?? '';
   const asGiven = `vers=${version}`;
   if (/^[23]/u.test(version)) {
-    weak.push({ option: asGiven, message: 'the server has no lease, so the locks of a host that is gone may stay for ever, and a lost lock is not refused; mount with vers=4.1 or 4.2' });
+    weak.push({ option: asGiven, message: 'locks have no lease, so those of a host that is gone may stay for ever, and a lost one is not refused; mount with vers=4.1 or 4.2' });
   }
   if (version === '4' || version.startsWith('4.0')) weak.push({ option: asGiven, message: 'there are no sessions, so a call that is sent twice may be carried out twice; mount with vers=4.1 or 4.2' });
   if (options.has('nocto')) {

@@ -95,7 +95,7 @@ describe('the reach of a mount’s locks', () => {
     for (const [type, options, warned] of [
       ['nfs4', 'rw,vers=4.2,hard,nconnect=4,actimeo=60,lookupcache=pos,noac,local_lock=none', []],
       ['nfs4', 'rw,vers=4.1,soft,nocto', ['nocto', 'soft']],
-      ['nfs', 'rw,vers=3,nolock,softerr,local_lock=all', ['nolock', 'local_lock=all', 'vers=3', 'softerr']],
+      ['nfs', 'rw,vers=3,nolock,softerr,local_lock=all', ['nolock', 'vers=3', 'softerr']],
       ['nfs', 'rw,vers=3,local_lock=flock', ['vers=3']],
       ['nfs4', 'rw,vers=4.0,hard', ['vers=4.0']],
       ['cifs', 'rw,vers=3.1.1,hard,cache=strict,serverino', []],
