@@ -15,7 +15,7 @@ import { DIRECTORY_FILES, HOST, originOf, packageOf, PLATFORM, type Origin } fro
 import { openCache, requestOf, withPackage, type OpenCache } from './packages.ts';
 import type { Finding, Place, Told } from './protocol.ts';
 
-type Report = (kind: Finding['kind'], what: string) => void;
+type Report = (kind: Finding['kind'], of: Finding['of'], what: string) => void;
 
 /** What {@link writeFileAtomic} leaves beside the target when it is killed. No reader of the directory takes it for content. */
 const TEMPORARY = /^\..+\.[0-9a-f]{32}\.tmp$/u;
@@ -23,13 +23,23 @@ const TEMPORARY = /^\..+\.[0-9a-f]{32}\.tmp$/u;
 /** Checks one round, and that the library works on what the cut has left. Packages of `earlier` rounds only have to be there. */
 export async function checkRound(place: Place, told: readonly Told[], earlier: readonly Told[]): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const report: Report = (kind, what) => findings.push({ kind, what });
+  const report: Report = (kind, of, what) => findings.push({ kind, of, what });
   const ofKind = (kind: Told['kind']): Told[] => told.filter((one) => one.kind === kind);
-  await checkFiles(join(place.home, 'files'), ofKind('file'), report);
-  await checkDirectories(join(place.home, 'directories'), ofKind('directory'), report);
-  await checkPackages(place, ofKind('package'), report);
-  await checkWhatComesNext(place, ofKind('package'), report);
-  await checkList(place, [...told, ...earlier].filter(({ kind }) => kind === 'package'), report);
+  const packages = ofKind('package');
+  const parts = [
+    () => checkFiles(join(place.home, 'files'), ofKind('file'), report),
+    () => checkDirectories(join(place.home, 'directories'), ofKind('directory'), report),
+    () => checkTree(join(place.cache, 'providers'), `round${place.round}`, report),
+    () => checkPackages(place, packages, report),
+    () => checkWhatComesNext(place, packages, report),
+    () => checkList(place, [...packages, ...earlier], report),
+  ];
+  // What one part cannot even look at is told as well.
+  for (const part of parts) {
+    await part().catch((error: unknown) => {
+      report('after', 'cache', error instanceof Error ? String(error.stack) : String(error));
+    });
+  }
   return findings;
 }
 
@@ -39,7 +49,7 @@ async function checkFiles(directory: string, told: readonly Told[], report: Repo
     if (TEMPORARY.test(name)) continue;
     const origin = originOf(name, await readFile(join(directory, name)));
     origins.set(name, origin);
-    if (origin === undefined) report('broken', `file ${name}`);
+    if (origin === undefined) report('broken', 'file', name);
   }
   compare(told, origins, report);
 }
@@ -50,12 +60,12 @@ async function checkDirectories(directory: string, told: readonly Told[], report
     const names = top.startsWith('nested-') ? (await readdir(join(directory, top))).map((name) => `${top}/${name}`) : [top];
     for (const name of names) {
       if (!/^(?:flat-\d+|nested-\d+\/deep)$/u.test(name)) {
-        report('temporary', `directory ${name}`);
+        report('temporary', 'directory', name);
         continue;
       }
       const origin = await originOfDirectory(directory, name);
       origins.set(name, origin);
-      if (origin === undefined) report('broken', `directory ${name}`);
+      if (origin === undefined) report('broken', 'directory', name);
     }
   }
   compare(told, origins, report);
@@ -75,30 +85,29 @@ async function originOfDirectory(directory: string, name: string): Promise<Origi
 /** Whether what was told is what is there. What is there and broken has been reported. */
 function compare(told: readonly Told[], origins: ReadonlyMap<string, Origin | undefined>, report: Report): void {
   for (const { kind, name, by, generation, published } of told) {
-    if (!origins.has(name)) report('missing', `${kind} ${name}, told to writer ${by}`);
+    if (!origins.has(name)) report('missing', kind, `${name}, told to writer ${by}`);
     const origin = origins.get(name);
     if (origin === undefined || !published) continue;
     const isKept = kind === 'directory' || name.startsWith('kept-');
     // Another writer may have replaced it since; the same one only by something newer.
     const lost = isKept ? origin.by !== by : origin.by === by && origin.generation < generation;
-    if (lost) report('missing', `${kind} ${name} of writer ${by}, generation ${generation}: it is that of ${origin.by}, ${origin.generation}`);
+    if (lost) report('missing', kind, `${name} of writer ${by}, generation ${generation}: it is that of ${origin.by}, ${origin.generation}`);
   }
 }
 
 async function checkPackages(place: Place, told: readonly Told[], report: Report): Promise<void> {
   const type = `round${place.round}`;
-  await checkTree(join(place.cache, 'providers'), type, report);
   for (const verifyOnHit of ['stat', 'hash'] as const) {
     await withCache(place, { offline: true, verifyOnHit }, async ({ cache }) => {
       for (const version of versionsOf(told)) {
         try {
           const { outcome, hashes, path } = await cache.ensure(requestOf(type, version));
-          if (outcome !== 'hit' || hashes[0] !== packageOf(type, version).h1) report('broken', `package ${type}/${version}: ${outcome} ${hashes[0]}`);
+          if (outcome !== 'hit' || hashes[0] !== packageOf(type, version).h1) report('broken', 'package', `${type}/${version}: ${outcome} ${hashes[0]}`);
           const binding = await bindingOf(path);
           const record = binding && (await readBoundRecord(join(place.cache, 'state', 'records'), `${HOST}/acme/${type}/${version}/${PLATFORM}`, binding));
-          if (record === undefined) report('unrecorded', `package ${type}/${version}`);
+          if (record === undefined) report('unrecorded', 'package', `${type}/${version}`);
         } catch (error) {
-          report('missing', `package ${type}/${version} with verifyOnHit '${verifyOnHit}': ${String(error)}`);
+          report('missing', 'package', `${type}/${version} with verifyOnHit '${verifyOnHit}': ${String(error)}`);
         }
       }
     });
@@ -108,36 +117,32 @@ async function checkPackages(place: Place, told: readonly Told[], report: Report
 /** Everything in the clients' tree, told or not: nothing but whole entries and OpenTofu's lock files. */
 async function checkTree(providers: string, type: string, report: Report): Promise<void> {
   const levels = await readdir(providers);
-  for (const name of levels) if (name !== HOST) report('temporary', `in providers: ${name}`);
+  for (const name of levels) if (name !== HOST) report('temporary', 'package', `in providers: ${name}`);
   if (!levels.includes(HOST)) return;
   const types = join(providers, HOST, 'acme');
-  for (const name of await readdir(types)) if (!/^(?:round|after)\d+$/u.test(name)) report('temporary', `in providers: ${name}`);
+  for (const name of await readdir(types)) if (!/^(?:round|after)\d+$/u.test(name)) report('temporary', 'package', `in providers: ${name}`);
   for (const version of await readdir(join(types, type)).catch(() => [])) {
     for (const name of await readdir(join(types, type, version))) {
       if (name === `${PLATFORM}.lock`) continue;
-      if (name !== PLATFORM) report('temporary', `in providers: ${version}/${name}`);
-      else if ((await hashDirectory(join(types, type, version, name))) !== packageOf(type, version).h1) report('broken', `package ${type}/${version}`);
+      if (name !== PLATFORM) report('temporary', 'package', `in providers: ${version}/${name}`);
+      else if ((await hashDirectory(join(types, type, version, name))) !== packageOf(type, version).h1) report('broken', 'package', `${type}/${version}`);
     }
   }
 }
 
 /** A new package, those that were being installed, and clearing away what the cut has left. */
 async function checkWhatComesNext(place: Place, told: readonly Told[], report: Report): Promise<void> {
-  try {
-    const last = Math.max(-1, ...told.map(({ generation }) => generation));
-    const wanted: [string, number][] = [[`after${place.round}`, 0], ...[1, 2, 3].map((more): [string, number] => [`round${place.round}`, last + more])];
-    await withCache(place, {}, async ({ cache, registry }) => {
-      for (const [type, generation] of wanted) {
-        const version = `1.0.${generation}`;
-        const { outcome, path } = await cache.ensure(await withPackage(registry, type, version));
-        if (!['installed', 'hit'].includes(outcome) || (await hashDirectory(path)) !== packageOf(type, version).h1) report('after', `ensure of ${type}/${version}: ${outcome}`);
-      }
-    });
-    const entries = await entriesOf(place);
-    for (const left of await sweepEverything(place, entries)) report('after', `left by the sweep: ${left}`);
-  } catch (error) {
-    report('after', error instanceof Error ? String(error.stack) : String(error));
-  }
+  const last = Math.max(-1, ...told.map(({ generation }) => generation));
+  const wanted: [string, number][] = [[`after${place.round}`, 0], ...[1, 2, 3].map((more): [string, number] => [`round${place.round}`, last + more])];
+  await withCache(place, {}, async ({ cache, registry }) => {
+    for (const [type, generation] of wanted) {
+      const version = `1.0.${generation}`;
+      const { outcome, path } = await cache.ensure(await withPackage(registry, type, version));
+      if (!['installed', 'hit'].includes(outcome) || (await hashDirectory(path)) !== packageOf(type, version).h1) report('after', 'package', `ensure of ${type}/${version}: ${outcome}`);
+    }
+  });
+  const entries = await entriesOf(place);
+  for (const left of await sweepEverything(place, entries)) report('after', 'cache', `left by the sweep: ${left}`);
 }
 
 /** Sweeps at once what otherwise waits for minutes; answers what is left and should not be. */
@@ -169,7 +174,7 @@ async function checkList(place: Place, told: readonly Told[], report: Report): P
   await withCache(place, { offline: true }, async ({ cache }) => {
     for await (const { address, version } of cache.list()) listed.add(`${address.type}/${String(version)}`);
   });
-  for (const name of new Set(told.map((one) => one.name))) if (!listed.has(name)) report('missing', `package ${name} in the list`);
+  for (const name of new Set(told.map((one) => one.name))) if (!listed.has(name)) report('missing', 'package', `${name} in the list`);
 }
 
 async function withCache(place: Place, options: Parameters<typeof openCache>[1], use: (open: OpenCache) => Promise<void>): Promise<void> {

@@ -25,6 +25,7 @@ export interface Told extends Origin {
 export interface Finding {
   /** `broken`: visible, told or not, and not whole. `after`: something that should work afterwards, and does not. */
   readonly kind: 'missing' | 'broken' | 'temporary' | 'unrecorded' | 'after';
+  readonly of: Kind | 'cache';
   readonly what: string;
 }
 
@@ -33,7 +34,7 @@ export type Line =
   | Told
   /** A writer has published one thing of each of its kinds. */
   | { readonly line: 'begun'; readonly by: number }
-  /** The check is done. There may be thousands of findings: these are the numbers of all, and some of each kind. */
+  /** The check is done. There may be thousands of findings: these are the numbers of all, and some of each. */
   | { readonly line: 'checked'; readonly counts: Partial<Record<Finding['kind'], number>>; readonly examples: readonly Finding[] }
   | { readonly line: 'failed'; readonly what: string };
 
