@@ -22,10 +22,10 @@ async function runOn(value: string, ...words: readonly string[]): Promise<{ code
 describe('the suite on two given mounts', { concurrency: true }, () => {
   it('passes, and skips what needs a fault, with the reason', async (t) => {
     const { a, b } = await withSharedDirectory(t);
-    const { code, output } = await runOn(`${a}:${b}`, 'silly-rename', 'restart');
-    assert.match(output, /✔ is no content/u);
+    const { code, output } = await runOn(`${a}:${b}`, 'ambiguous', 'restart');
+    assert.match(output, /✔ is a success where/u);
     assert.match(output, /﹣ a server that is restarted .* # two given mounts: nothing here can be cut off or stopped/u);
-    assert.match(output, /^nfs: 3 passed, 0 failed, 1 skipped$/mu);
+    assert.match(output, /^nfs: [1-9]\d* passed, 0 failed, [1-9]\d* skipped$/mu);
     assert.equal(code, 0, output);
   });
 
@@ -44,7 +44,7 @@ describe('the suite on two given mounts', { concurrency: true }, () => {
       [`${join(a, 'one')}:${join(b, 'two')}`, /not the same directory of one export/u],
     ];
     for (const [value, why] of bad) await assert.rejects(givenMounts(value), why, value);
-    const { code, output } = await runOn(a, 'silly-rename');
+    const { code, output } = await runOn(a, 'ambiguous');
     assert.equal(output, `${MOUNTS}=${a}: is not of the form /path/a:/path/b\n`);
     assert.equal(code, 1);
   });

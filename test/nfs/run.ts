@@ -4,10 +4,11 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { sourceTree } from '../support/source-tree.ts';
 import { missingPackages, runMachine } from './boot.ts';
 import { givenMounts, MOUNTS } from './given-mounts.ts';
 import { labEnvironment, type Lab } from './lab.ts';
@@ -27,10 +28,6 @@ type Runner = (queue: string, print: (line: string) => void) => Promise<number>;
 
 const suite = join(import.meta.dirname, `suite.js`);
 
-function sourceTree(directory: string): string {
-  return existsSync(join(directory, 'package.json')) ? directory : sourceTree(dirname(directory));
-}
-
 function chooseFiles(words: readonly string[]): string[] {
   const rank = (file: string): number => (LONGEST_FIRST.includes(file) ? LONGEST_FIRST.indexOf(file) : LONGEST_FIRST.length);
   return readdirSync(import.meta.dirname)
@@ -42,7 +39,7 @@ function chooseFiles(words: readonly string[]): string[] {
 
 const onMachine: Runner = (queue, print) =>
   runMachine({
-    root: sourceTree(import.meta.dirname),
+    root: sourceTree(),
     program: suite,
     words: ['--guest', queue],
     memory: '1280M',
