@@ -169,6 +169,11 @@ describe('a mount that keeps its locks on this host: NFSv3 with nolock', { skip:
     assert.equal((await probeLocking(other)).kernel, 'host');
   });
 
+  it('has fresh look-ups all the same, where plain stat misses', async (t) => {
+    assert.equal(await seesAtOnce(await withDirectory(t, 'vers=3,nolock'), freshly), true);
+    assert.equal(await seesAtOnce(await withDirectory(t, 'vers=3,nolock'), plainly), false);
+  });
+
   it('gives no lock that others have to see, only one for this host, or a lease', async (t) => {
     const { a, other } = await withDirectory(t, 'vers=3,nolock');
     const elsewhere = join(mountPoint('vers=3,nolock,again'), a.slice(theLab().a.length));
