@@ -12,7 +12,7 @@
 import { mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { delay } from '../abort.ts';
-import { makeDirectories, removeTree, stagingOwner, uniqueName } from '../atomic/index.ts';
+import { makeDirectories, refreshDirectory, removeTree, stagingOwner, statFresh, uniqueName } from '../atomic/index.ts';
 import { logger } from '../diagnostics.ts';
 import { LockTimeoutError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
@@ -123,27 +123,49 @@ export async function sweepMarks(pins: string, isLeftover: (mark: string, owner:
 const DOOM = '.doom';
 
 /** A wait of milliseconds, as a rule: what is waited for is one rename. */
-const SHORTEST_POLL_MS = 50;
+const SHORTEST_POLL_MS = 10;
 const LONGEST_POLL_MS = 200;
 
 /** Where no lock tells whether its process lives, a mark counts for nothing when this process has seen it for so long: a removal takes no time. */
 const DOUBTED_AFTER_MS = 30_000;
 
+/** Waits for those who are about to prune now. Whoever comes after them finds the pin, so that a crowd that prunes without rest holds up nobody. */
 async function untilNobodyPrunes(dooms: string, { presence }: MarkContext, { signal, timeoutMs }: PinWait): Promise<void> {
+  if (await isEmpty(dooms)) return;
   const begun = performance.now();
-  const seen = new Map<string, number>();
-  for (;;) {
+  const ahead = new Map((await namesNow(dooms)).map((name) => [name, stagingOwner(name)]));
+  for (let pause = SHORTEST_POLL_MS; ; pause = Math.min(2 * pause, LONGEST_POLL_MS)) {
     signal.throwIfAborted();
-    if (await isEmpty(dooms)) return;
-    for (const [name, state] of await livingMarks(dooms, presence)) {
-      const since = seen.get(name) ?? performance.now();
-      seen.set(name, since);
-      if (state === 'unknown' && performance.now() - since > DOUBTED_AFTER_MS) await removeMark(join(dooms, name));
+    // A look that is answered from a cache says "still there" at worst.
+    await refreshDirectory(dooms).catch(() => undefined);
+    for (const [name, owner] of ahead) {
+      if (owner === undefined || !(await stands(join(dooms, name), presence, owner, performance.now() - begun))) ahead.delete(name);
     }
-    if (await isEmpty(dooms)) return;
+    if (ahead.size === 0 || (await isEmpty(dooms))) return;
     if (performance.now() - begun > timeoutMs) throw new LockTimeoutError(dooms, timeoutMs, undefined);
-    await delay(SHORTEST_POLL_MS + Math.random() * (LONGEST_POLL_MS - SHORTEST_POLL_MS), signal);
+    await delay(pause * (0.5 + Math.random() / 2), signal);
   }
+}
+
+/** Whether a mark is there and counts. That of the dead is removed on the way. */
+async function stands(mark: string, presence: string, owner: string, seenForMs: number): Promise<boolean> {
+  if ((await statFresh(mark)) === undefined) return false;
+  const state = await presenceOf(presence, owner);
+  if (state === 'present' || (state === 'unknown' && seenForMs <= DOUBTED_AFTER_MS)) return true;
+  await removeTree(mark);
+  return false;
+}
+
+/** The names in a directory by a listing that no cache answers: a client forgets what it knew of a directory when it has changed that itself. */
+async function namesNow(directory: string): Promise<string[]> {
+  const own = join(directory, uniqueName());
+  try {
+    await mkdir(own);
+    await removeMark(own);
+  } catch (error) {
+    if (!hasSystemError(error, 'ENOENT', 'EEXIST')) throw fileSystemError(error, 'look for marks in', directory);
+  }
+  return namesIn(directory);
 }
 
 /** How often the dead are cleared away, and the server asked again, before "not empty" is believed. */
