@@ -3,13 +3,13 @@
  * also through the guests' file system (its exclusive create would not: that does not reach the host as one).
  */
 import { mkdtempSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasSystemError } from '../../src/system-errors.ts';
+import { sharedTmpdir } from '../support/machine/machine.ts';
 
 /** Makes the directory; the files are taken in this order. */
 export function makeQueue(files: readonly string[]): string {
-  const queue = mkdtempSync(join(tmpdir(), 'rwx-cache-queue-'));
+  const queue = mkdtempSync(join(sharedTmpdir(), 'rwx-cache-queue-'));
   for (const [index, file] of files.entries()) writeFileSync(join(queue, `${String(index).padStart(3, '0')} ${file}`), '');
   return queue;
 }

@@ -41,6 +41,14 @@ export interface Machine {
 /** Where the guest has its disk. */
 export const DISK = '/run/lab/disk';
 
+/** The guest has file systems of its own there: what the host has in them is not seen inside. */
+const COVERED = ['/run', '/dev/shm', '/var/lib/nfs'];
+
+/** A directory for temporary files that host and guest both see. */
+export function sharedTmpdir(): string {
+  return COVERED.some((directory) => `${tmpdir()}/`.startsWith(`${directory}/`)) ? '/tmp' : tmpdir();
+}
+
 /** Debian's place for the modules; `dpkg -L user-mode-linux`. */
 const MODULES = '/usr/lib/uml/modules';
 /** The script says so when it hands over to the program; what comes before is the kernel's. */
@@ -48,7 +56,7 @@ const STARTED = 'lab: started';
 
 /** Boots the machine. */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
-  const directory = await mkdtemp(join(tmpdir(), 'rwx-cache-machine-'));
+  const directory = await mkdtemp(join(sharedTmpdir(), 'rwx-cache-machine-'));
   try {
     return powerOn(directory, await writeInit(directory, options), options);
   } catch (error) {
