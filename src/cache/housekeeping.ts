@@ -86,10 +86,13 @@ async function sweepPins(directory: string, before: number, isAlive: (id: string
   await sweepMarks(directory, async (mark, owner) => (await isOlder(mark, before)) && (owner === undefined || !(await isAlive(owner))));
 }
 
-/** A crash between record and publish leaves a record that is bound to nothing. */
+/**
+ * A crash between record and publish leaves a record that is bound to nothing. One in the middle of writing a record leaves its temporary file,
+ * which may be whole, and speak for an entry that is there.
+ */
 async function sweepRecords({ records, providers }: CacheDirectories, before: number): Promise<void> {
   await forEachOlder(records, before, async (name, path) => {
-    const stored = await readRecordFile(records, name);
+    const stored = name.endsWith('.json') ? await readRecordFile(records, name) : undefined;
     if (stored === undefined || (await statFresh(join(providers, stored.record.package))) === undefined) await unlink(path);
   });
 }

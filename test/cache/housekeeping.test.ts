@@ -1,6 +1,6 @@
 /** What dead processes left is cleared away; what living ones need is not. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { uniqueName } from '../../src/atomic/index.ts';
@@ -87,6 +87,17 @@ describe('what nobody needs', () => {
     await sweepAtOnce(directory);
     assert.deepEqual(await readdir(join(state, 'trash')), []);
     assert.equal((await readdir(join(state, 'records'))).length, 1);
+  });
+
+  it('is swept from the records where a crash came between the last two steps of writing one: it is whole then, and its entry is there', async (t) => {
+    const { cache, directory } = await withCache(t);
+    await cache.ensure(THING);
+    await cache.close();
+    const records = join(directory, 'state', 'records');
+    const [record = ''] = await readdir(records);
+    await copyFile(join(records, record), join(records, `.${record}.${uniqueName()}.tmp`));
+    await sweepAtOnce(directory);
+    assert.deepEqual(await readdir(records), [record]);
   });
 
   it('waits until an hour has passed since the last sweep, of whatever process', async (t) => {
