@@ -32,7 +32,7 @@ function lost({ examples }: Round, kind: Kind, how: 'missing' | 'broken'): boole
 describe('a power cut', { concurrency: true }, () => {
   it(`loses nothing that was told, shows nothing partial, and hinders nothing, ${ROUNDS} times`, async () => {
     const rows = [TABLE_HEAD];
-    const rounds = await runRounds(randomPlans(ROUNDS, []), { ownCache: false, onRound: (round, index) => rows.push(describeRound(round, index)) });
+    const rounds = await runRounds(randomPlans(ROUNDS, []), { roundsPerCache: 5, onRound: (round, index) => rows.push(describeRound(round, index)) });
     console.log(`Power loss, seed ${SEED}:\n${rows.join('\n')}`);
     assert.equal(rounds.length, ROUNDS);
     for (const [index, { counts, examples, told }] of rounds.entries()) {
@@ -48,7 +48,7 @@ describe('a power cut', { concurrency: true }, () => {
       const withoutFiles: Plan = { writers: [{ kinds: KINDS, once: false, without: ['files'] }], writingMs: 1000 };
       // One thing, after which nothing is synced any more: the next sync would write its name as well.
       const single = KINDS.map((kind): Plan => ({ writers: [{ kinds: [kind], once: true, without: ['directories'] }], writingMs: 300 }));
-      rounds.push(...(await runRounds([...randomPlans(CONTROLS, ['files', 'directories']), withoutFiles, ...single], { ownCache: true })));
+      rounds.push(...(await runRounds([...randomPlans(CONTROLS, ['files', 'directories']), withoutFiles, ...single], { roundsPerCache: 1 })));
       console.log(`Without the syncs, seed ${SEED}; then without those of files, then without those of directories:\n${[TABLE_HEAD, ...rounds.map(describeRound)].join('\n')}`);
     });
 

@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DISK, startMachine } from '../support/machine/machine.ts';
+import { DISK, sharedTmpdir, startMachine } from '../support/machine/machine.ts';
 import { sourceTree } from '../support/source-tree.ts';
 import { imagesDirectory, makeImage } from './image.ts';
 import { parseLine, type Finding, type Kind, type Line, type Place, type Told, type Task, type Writing } from './protocol.ts';
@@ -31,11 +30,10 @@ export function randomMoment(seed: string, round: number): number {
   return 1000 + (createHash('sha256').update(`${seed} ${round}`).digest().readUInt32BE() % 5000);
 }
 
-/** Runs the rounds. With `ownCache` each has a cache of its own, so that what one has lost is no hindrance to the next. */
-export async function runRounds(plans: readonly Plan[], options: { readonly ownCache: boolean; readonly onRound?: (round: Round, index: number) => void }): Promise<Round[]> {
+/** Runs the rounds; `roundsPerCache` of them go on in the cache that the cuts before have left behind. */
+export async function runRounds(plans: readonly Plan[], options: { readonly roundsPerCache: number; readonly onRound?: (round: Round, index: number) => void }): Promise<Round[]> {
   const image = await mkdtemp(join(imagesDirectory(), 'rwx-cache-power-'));
-  // The guest has a /dev/shm of its own, and has to see this.
-  const directory = await mkdtemp(join(tmpdir(), 'rwx-cache-power-'));
+  const directory = await mkdtemp(join(sharedTmpdir(), 'rwx-cache-power-'));
   const removeBoth = (): void => {
     for (const path of [image, directory]) rmSync(path, { recursive: true, force: true });
   };
@@ -46,8 +44,9 @@ export async function runRounds(plans: readonly Plan[], options: { readonly ownC
     const rounds: Round[] = [];
     let before: { readonly plan: Plan; readonly place: Place; readonly told: readonly Told[] } | undefined;
     for (const [round, plan] of [...plans, undefined].entries()) {
-      const place = { round, home: join(DISK, `round-${round}`), cache: join(DISK, options.ownCache ? `cache-${round}` : 'cache') };
-      const earlier = options.ownCache || plan !== undefined ? [] : rounds.flatMap(({ told }) => told);
+      const firstInCache = (of: number): number => of - (of % options.roundsPerCache);
+      const place = { round, home: join(DISK, `round-${round}`), cache: join(DISK, `cache-${firstInCache(round)}`) };
+      const earlier = rounds.slice(firstInCache(round - 1)).flatMap(({ told }) => told);
       const task: Task = {
         check: before && { place: before.place, told: before.told, earlier: earlier.filter(({ kind }) => kind === 'package') },
         write: plan && { place, writers: plan.writers },
@@ -57,7 +56,8 @@ export async function runRounds(plans: readonly Plan[], options: { readonly ownC
         const checked = lines.find((line) => line.line === 'checked');
         if (checked === undefined) throw new Error(`Round ${round - 1} was not checked`);
         const done: Round = { ...before.plan, told: before.told, counts: checked.counts, examples: checked.examples };
-        options.onRound?.(done, rounds.push(done) - 1);
+        rounds.push(done);
+        options.onRound?.(done, round - 1);
       }
       before = plan && { plan, place, told: lines.filter((line) => line.line === 'told') };
     }
