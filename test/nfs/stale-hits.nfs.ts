@@ -4,9 +4,12 @@ import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { ProviderCache } from '../../src/index.ts';
+import type { ProviderCache, PrunePolicy } from '../../src/index.ts';
 import { HOST, openCache, THING, THING_PATH, withRegistry } from '../cache/support.ts';
-import { withSharedDirectory } from './lab.ts';
+import { theLab, withSharedDirectory } from './lab.ts';
+import { countRpcs, describeCounts, sum, type RpcCounts } from './mount-stats.ts';
+
+const EVERYTHING: PrunePolicy = { maxBytes: 0 };
 
 /** Both clients have the entry, and B has looked at it for so long that its cache is sure of it. */
 async function withSeenEntry(t: TestContext, settledMs: number): Promise<{ a: ProviderCache; b: ProviderCache; entryA: string; entryB: string; zips: () => number; away: string }> {
@@ -25,7 +28,8 @@ async function withSeenEntry(t: TestContext, settledMs: number): Promise<{ a: Pr
   return { a, b, entryA: join(shared.a, 'cache', THING_PATH), entryB: join(shared.b, 'cache', THING_PATH), zips: () => registry.count('zip'), away: join(shared.a, 'away', 'entry') };
 }
 
-describe('an entry that another host takes away', () => {
+// The waits are beside one another: each row has a directory of its own.
+describe('an entry that another host takes away', { concurrency: true }, () => {
   it('is no hit any more', async (t) => {
     const { b, entryA, entryB, away, zips } = await withSeenEntry(t, 12_000);
     await rename(entryA, away);
@@ -35,6 +39,18 @@ describe('an entry that another host takes away', () => {
     const again = await b.ensure(THING);
     assert.equal(again.outcome, 'installed');
     assert.equal(zips(), 2);
+    assert.ok((await stat(again.executable)).isFile());
+  });
+
+  it('by a prune is no hit any more', async (t) => {
+    const { a, b, entryB, zips } = await withSeenEntry(t, 12_000);
+    assert.equal((await a.prune(EVERYTHING)).removed.length, 1);
+    t.diagnostic(`plain stat says ${(await stat(entryB).catch(() => undefined)) === undefined ? 'missing' : 'present'}`);
+    assert.equal(await b.lookup(THING), undefined);
+    const again = await b.ensure(THING, { pin: true });
+    assert.equal(again.outcome, 'installed');
+    assert.equal(zips(), 2);
+    assert.equal((await a.prune(EVERYTHING)).pinned.length, 1);
     assert.ok((await stat(again.executable)).isFile());
   });
 
@@ -50,6 +66,73 @@ describe('an entry that another host takes away', () => {
     await stat(entryB);
     await rename(entryA, away);
     assert.notEqual(await stat(entryB).catch(() => undefined), undefined);
+  });
+});
+
+describe('an entry that another host prunes', () => {
+  it('stays whole while it is pinned from here, and is no hit any more when it has gone', async (t) => {
+    const { a, b, entryB } = await withSeenEntry(t, 0);
+    const { pin, executable } = await b.ensure(THING, { pin: true });
+    const { removed, pinned } = await a.prune(EVERYTHING);
+    assert.deepEqual([removed, pinned.map(({ package: path }) => path)], [[], [THING_PATH.slice('providers/'.length)]]);
+    assert.equal((await b.ensure(THING)).outcome, 'hit');
+    assert.ok((await readFile(executable)).length > 0);
+    await pin?.release();
+    await stat(entryB);
+    assert.equal((await a.prune(EVERYTHING)).removed.length, 1);
+    assert.equal(await b.lookup(THING), undefined);
+    assert.equal((await b.ensure(THING)).outcome, 'installed');
+    assert.equal((await a.ensure(THING, { pin: true })).outcome, 'hit');
+  });
+
+  it('can be pinned by whom it was handed out to, or is told to be gone', async (t) => {
+    const { a, b } = await withSeenEntry(t, 0);
+    const found = await b.lookup(THING);
+    assert.ok(found !== undefined);
+    const pin = await b.pin(found);
+    assert.equal((await a.prune(EVERYTHING)).pinned.length, 1);
+    await pin.release();
+    assert.equal((await a.prune(EVERYTHING)).removed.length, 1);
+    await assert.rejects(b.pin(found), { code: 'ERR_PACKAGE_MISSING' });
+  });
+
+  it('at the moment at which it is pinned is either kept or installed again: 20 times', async (t) => {
+    const { a, b, entryA } = await withSeenEntry(t, 0);
+    const begun = performance.now();
+    await a.prune(EVERYTHING);
+    const took = performance.now() - begun;
+    await b.ensure(THING);
+    const seen = { hit: 0, joined: 0, installed: 0, removed: 0, pinned: 0, busy: 0 };
+    for (let round = 0; round < 20; round += 1) {
+      const pruning = a.prune(EVERYTHING);
+      await setTimeout((took * round) / 20);
+      const { pin, outcome, executable } = await b.ensure(THING, { pin: true });
+      const { removed, pinned, busy, failed } = await pruning;
+      assert.deepEqual(failed, []);
+      assert.ok((await readFile(executable)).length > 0);
+      assert.ok((await stat(entryA)).isDirectory());
+      seen[outcome as 'hit'] += 1;
+      seen.removed += removed.length;
+      seen.pinned += pinned.length;
+      seen.busy += busy.length;
+      await pin?.release();
+    }
+    t.diagnostic(JSON.stringify(seen));
+  });
+
+  it('costs little to pin: the RPCs of a repeated hit with a pin', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const registry = await withRegistry(t);
+    const b = await openCache(t, registry, { directory: join(shared.b, 'cache') });
+    await (await b.ensure(THING, { pin: true })).pin?.release();
+    await setTimeout(500);
+    let released: RpcCounts = {};
+    const pinned = await countRpcs(theLab().b, async () => {
+      const { pin } = await b.ensure(THING, { pin: true });
+      released = await countRpcs(theLab().b, async () => pin?.release());
+    });
+    t.diagnostic(`pin, hit and release: ${describeCounts(pinned)}; of that the release: ${describeCounts(released)}`);
+    assert.ok(sum(pinned) <= 12, describeCounts(pinned));
   });
 });
 
