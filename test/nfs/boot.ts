@@ -8,7 +8,6 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   nfsdcld: 'nfs-kernel-server',
   exportfs: 'nfs-kernel-server',
   'mount.nfs4': 'nfs-common',
-  ip: 'iproute2',
 };
 
 /** The packages that are missing for the lab; empty: it can be started. */

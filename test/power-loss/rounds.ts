@@ -22,8 +22,8 @@ export interface Round extends Plan {
   readonly examples: readonly Finding[];
 }
 
-/** A boot, a check and what is written take a fifth of this on a slow machine. */
-const SECONDS = 120;
+/** A boot, a check, and what is written then, take 15 s. */
+const SECONDS = 300;
 
 /** A moment between 1 and 6 s, which follows from the seed. */
 export function randomMoment(seed: string, round: number): number {

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { missingPackages } from '../support/machine/packages.ts';
 
 async function main(): Promise<number> {
-  const missing = missingPackages({ 'mkfs.ext4': 'e2fsprogs', mount: 'mount' });
+  const missing = missingPackages({ 'mkfs.ext4': 'e2fsprogs' });
   if (missing.length > 0) {
-    console.log(`skipped: the power-loss test needs ${missing.join(', ')} (apt-get install user-mode-linux e2fsprogs kmod mount)`);
+    console.log(`skipped: the power-loss test needs ${missing.join(', ')} (apt-get install user-mode-linux e2fsprogs iproute2 kmod mount)`);
     return 0;
   }
   const test = spawn(process.execPath, ['--test-reporter=spec', join(import.meta.dirname, 'power-loss.cut.js')], { stdio: 'inherit' });

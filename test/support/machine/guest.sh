@@ -18,7 +18,7 @@ export TMPDIR=/run/lab/tmp
 # /lib/modules may be missing on the host, and is not ours to make.
 ln -s "$LAB_MODULES" "/run/lab/kernel/lib/modules/$(uname -r)"
 [ -z "$LAB_LOAD" ] || modprobe -d /run/lab/kernel -a $LAB_LOAD
-ip link set lo up 2>/dev/null || ifconfig lo up
+ip link set lo up
 
 cd "$LAB_ROOT" || end
 [ -z "$LAB_DISK" ] || { mkdir -p "$LAB_DISK"; mount -t ext4 /dev/ubda "$LAB_DISK"; } || end

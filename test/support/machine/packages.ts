@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 export const PATH = `${process.env['PATH'] ?? ''}:/usr/local/sbin:/usr/sbin:/sbin`;
 
 /** Programs that every machine needs, and the packages of Debian that have them. */
-const MACHINE: Readonly<Record<string, string>> = { 'linux.uml': 'user-mode-linux', modprobe: 'kmod' };
+const MACHINE: Readonly<Record<string, string>> = { 'linux.uml': 'user-mode-linux', modprobe: 'kmod', mount: 'mount', ip: 'iproute2' };
 
 /** The packages that are missing for a machine that needs these programs as well; empty: it can be started. */
 export function missingPackages(programs: Readonly<Record<string, string>>): string[] {
