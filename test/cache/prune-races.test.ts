@@ -57,7 +57,7 @@ async function assertWhole(t: TestContext, options: ProviderCacheOptions): Promi
 }
 
 describe('processes that pin and processes that prune', () => {
-  it(`never find an entry pinned and gone, ${ROUNDS * 2} times in each of two`, async (t) => {
+  it(`never find an entry pinned and gone, ${ROUNDS * 2} times in each of two processes`, async (t) => {
     const state = await withTemporaryDirectory(t);
     await mkdir(join(state, 'trash'));
     const pruners = [await start(t, 'mark-race', [state, 'prune']), await start(t, 'mark-race', [state, 'prune'])];
