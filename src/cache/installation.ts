@@ -11,6 +11,7 @@ import { EntryConflictError, LockLostError, StagingLostError } from '../errors.t
 import type { RegistryClient } from '../registry/index.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
+import { watchForEntry } from './arrival.ts';
 import { bindingOf, hashEntry, type EntryPlace } from './entry.ts';
 import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.ts';
 import type { ProgressListener } from './progress.ts';
@@ -77,15 +78,26 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
   const { place, criteria, report } = task;
   // Somebody may have cleared away parts of the state since the cache was opened, or long before.
   for (const directory of [context.locks, place.records, context.staging]) await makeDirectories(directory);
-  const lock = await lockEntry(place, {
-    locks: context.locks,
-    strategy: context.lockStrategy,
-    timeoutMs: context.lockTimeoutMs,
-    signal: task.signal,
-    onWait: ({ holder, waitedMs }) => {
-      report({ phase: 'waiting', package: place.package, holder, waitedMs });
-    },
-  });
+  const arrival = watchForEntry(place, criteria);
+  let lock: EntryLock;
+  try {
+    lock = await lockEntry(place, {
+      locks: context.locks,
+      strategy: context.lockStrategy,
+      timeoutMs: context.lockTimeoutMs,
+      signal: AbortSignal.any([task.signal, arrival.signal]),
+      onWait: ({ holder, waitedMs }) => {
+        arrival.begin();
+        report({ phase: 'waiting', package: place.package, holder, waitedMs });
+      },
+    });
+  } catch (error) {
+    const bound = task.signal.aborted ? undefined : arrival.found();
+    if (bound === undefined) throw error;
+    return { bound, outcome: 'joined' };
+  } finally {
+    arrival.end();
+  }
   try {
     const signal = AbortSignal.any([task.signal, lock.signal]);
     const judgement = await judgeEntry(place, { ...criteria, signal });
@@ -107,6 +119,10 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
       // No signal: an abort is over only when nothing is left behind.
       { owner: context.owner },
     );
+  } catch (error) {
+    // With its lease a client that was cut off loses what it had open as well: then it is the lock that was lost.
+    if (hasSystemError(error, 'EIO', 'EBADF', 'ESTALE')) await lock.assertHeld();
+    throw error;
   } finally {
     await lock.release();
   }

@@ -4,7 +4,7 @@
  */
 import { LockLostError } from '../errors.ts';
 import { logger } from '../diagnostics.ts';
-import { fileSystemError } from '../system-errors.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { startHeartbeat, type Heartbeat } from './heartbeat.ts';
 import { holdFile, isInPlace, letGo, type HeldFile } from './held-file.ts';
 import { ownRecord, parseHolder, readHolder, RECORD_BYTES } from './holder.ts';
@@ -15,6 +15,8 @@ import { withinLimits, type Wait } from './wait.ts';
 const log = logger('lock');
 /** Group and others may lock as well, as far as the umask lets them: a cache is shared. */
 const CREATE_MODE = 0o666;
+/** Storage that fails answers the same each time. */
+const GRANTS = 3;
 
 /** What {@link acquireKernelLock} takes, checked. */
 export interface KernelLockOptions extends WaitOptions {
@@ -35,15 +37,18 @@ export async function acquireKernelLock(path: string, options: KernelLockOptions
 
 async function take(path: string, { mode, leaseMs }: KernelLockOptions, isNetwork: NetworkTest, wait: Wait): Promise<Lock> {
   const request = { mode, isNetwork, createMode: CREATE_MODE, readOnlyToo: mode === 'shared' };
-  const file = await holdFile(path, request, wait);
-  // It makes a missing file and waits for a held one, so it always has one.
-  if (file === undefined) throw new LockLostError(path, 'its file could not be made');
-  try {
-    const record = await recordFor(file);
-    return file.network && record !== undefined ? await heldOnNetwork(file, record, leaseMs) : await heldLocally(file, record);
-  } catch (error) {
-    await letGo(file);
-    throw error;
+  for (let grants = 1; ; grants += 1) {
+    const file = await holdFile(path, request, wait);
+    // It makes a missing file and waits for a held one, so it always has one.
+    if (file === undefined) throw new LockLostError(path, 'its file could not be made');
+    try {
+      const record = await recordFor(file);
+      return file.network && record !== undefined ? await heldOnNetwork(file, record, leaseMs) : await heldLocally(file, record);
+    } catch (error) {
+      await letGo(file);
+      // Lost before anybody had it: a client that was cut off in between is told so at its first write (EIO), and may ask anew.
+      if (!file.network || grants === GRANTS || !hasSystemError(error, 'EIO', 'EBADF', 'ESTALE')) throw error;
+    }
   }
 }
 
