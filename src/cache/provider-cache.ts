@@ -79,7 +79,9 @@ export class ProviderCache implements AsyncDisposable {
   }
 
   /**
-   * Opens a cache, and makes its directory if it is missing. Opens no connection and takes no lock.
+   * Opens a cache, and makes its directory if it is missing. Opens no connection and takes no lock. A network mount with options that take
+   * guarantees away is told of, once a process: as an event (`rwx-cache:cache:mount-warning`), and as a warning of the process (code
+   * `RWX_CACHE_MOUNT`). [File systems](../../documentation/file-systems.md) says which, and why.
    *
    * @throws InvalidOptionError, InvalidHostnameError - an option is not as it must be
    * @throws CacheFormatError - another version of the library wrote the directory
@@ -144,7 +146,7 @@ export class ProviderCache implements AsyncDisposable {
     checkExpectedHashes(expectedHashes);
     const parsed = parseRequest(request, this.#options.defaultHost);
     const candidates = exactIdentity(parsed) ?? newestIdentity(parsed, await this.#cachedVersions(parsed.address, parsed.platform));
-    return candidates === undefined ? undefined : this.#lookup(candidates, expectedHashes, signal);
+    return candidates === undefined ? undefined : this.#lookup(candidates, this.#placeOf(candidates), expectedHashes, signal);
   }
 
   /**
@@ -155,7 +157,7 @@ export class ProviderCache implements AsyncDisposable {
     this.#assertOpen();
     for await (const identity of listEntries(this.providersDirectory)) {
       options.signal?.throwIfAborted();
-      const found = await this.#lookup(identity, [], options.signal).catch(passOverUnreadable);
+      const found = await this.#lookup(identity, { ...this.#placeOf(identity), listed: true }, [], options.signal).catch(passOverUnreadable);
       if (found !== undefined) yield found;
     }
   }
@@ -289,8 +291,7 @@ export class ProviderCache implements AsyncDisposable {
     return { bound: value.bound, outcome: started ? value.outcome : 'joined' };
   }
 
-  async #lookup(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Promise<ProviderPackage | undefined> {
-    const place = this.#placeOf(identity);
+  async #lookup(identity: PackageIdentity, place: EntryPlace, expectedHashes: readonly string[], signal: AbortSignal | undefined): Promise<ProviderPackage | undefined> {
     const judgement = await judgeEntry(place, this.#criteria(identity, expectedHashes, signal), this.#known.get(place.package));
     if (judgement.verdict !== 'accepted') return undefined;
     this.#known.set(place.package, judgement.bound);

@@ -36,7 +36,8 @@ const DEFAULT_TIMEOUT_MS = 10_000;
  * descriptor is refused, and reads what the mount's options make of it.
  *
  * A `'cluster'` may have a reason, too: `soft`, `nocto`, NFSv3 and 4.0 leave the locks cluster-wide and weaken what rests on them. On a network
- * file system {@link acquireLock} with `'auto'` takes locks only where the answer is `'cluster'`, or nothing is known of the mount.
+ * file system {@link acquireLock} with `'auto'` takes locks only where the answer is `'cluster'`, or nothing is known of the mount. All of it:
+ * [File systems](../../documentation/file-systems.md).
  *
  * @param directory - The directory that lock files will lie in.
  * @returns What was found; `'none'` also when the mount does not answer within `timeoutMs`.

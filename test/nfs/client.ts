@@ -30,17 +30,20 @@ export function createClient(name: string): Client {
   return { name };
 }
 
-/** Mounts the server's export as this client; `options` come on top of the ordinary ones. */
-export function mountAs({ name }: Client, directory: string, ...options: readonly string[]): void {
+/** Mounts the server's export as this client, and answers where; `options` come on top of the ordinary ones. */
+export function mountAs({ name }: Client, directory: string, ...options: readonly string[]): string {
   mkdirSync(directory, { recursive: true });
-  const all = ['vers=4.1', 'proto=tcp', 'port=2049', ...options].join(',');
+  const version = options.some((option) => option.startsWith('vers=')) ? [] : ['vers=4.1'];
+  const all = [...version, 'proto=tcp', 'port=2049', ...options].join(',');
   command('nsenter', `--net=/run/netns/client-${name}`, 'mount', '-t', 'nfs4', '-o', all, `${serverAddress(name)}:/`, directory);
+  return directory;
 }
 
 function serverAddress(name: string): string {
   return `10.77.${name.charCodeAt(0)}.1`;
 }
 
-function clientAddress(name: string): string {
+/** Where the server reaches a client. */
+export function clientAddress(name: string): string {
   return `10.77.${name.charCodeAt(0)}.2`;
 }
