@@ -44,8 +44,8 @@ const onMachine: Runner = (queue, print) =>
     words: ['--guest', queue],
     memory: '1280M',
     seconds: SECONDS,
-    // The last word of every kernel.
-    print: (line) => { if (!line.startsWith('reboot: ')) print(line); },
+    // The kernel's last words.
+    print: (line) => { if (!/^(?:reboot|sysrq): /u.test(line)) print(line); },
   });
 
 const onMounts = (lab: Lab): Runner => async (queue, print) => {

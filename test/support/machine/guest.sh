@@ -2,7 +2,13 @@
 # The first program of the machine. Its root is the host's own file system: whatever is not covered here by a tmpfs would
 # really be written on the host. Makes the machine usable, loads the modules, runs LAB_PROGRAM, tells its exit code, and ends the machine.
 
-end() { sync; poweroff -f 2>/dev/null || echo o >/proc/sysrq-trigger; }
+# Flushes what was written on the host and on the disk, and nothing else: a mount that is cut off would hang this for ever, and `poweroff` with it.
+end() {
+  sync -f "$LAB_DIRECTORY"
+  [ -z "$LAB_DISK" ] || sync -f "$LAB_DISK"
+  echo o >/proc/sysrq-trigger
+  sleep 60
+}
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
