@@ -2,9 +2,10 @@
  * Puts a package of the cache into a working directory (`.terraform/providers`). Writes there only, never into the
  * cache.
  */
-import { chmod, constants, copyFile, link, lstat, mkdir, readdir, readFile, readlink, realpath, rename, stat, symlink } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, lstat, readdir, readFile, readlink, realpath, rename, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { makeDirectories, publishDirectory, removeTree, sweepDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { makeDirectories, publishDirectory, refreshDirectory, removeTree, sweepDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { makeUnique } from '../atomic/make-unique.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { hashDirectory } from '../verify/hash-directory.ts';
@@ -77,10 +78,25 @@ async function placeSymlink(source: string, target: string, root: string): Promi
   if ((await readlink(target).catch(() => undefined)) === source) return;
   await withStagingDirectory(root, async (staging) => {
     const fresh = join(staging, 'link');
-    await symlink(source, fresh, 'dir');
+    await symlink(source, fresh, 'dir').catch(unlessExecuted);
     await clearFor(target, staging, 'symlink');
-    await rename(fresh, target);
+    try {
+      await rename(fresh, target);
+    } catch (error) {
+      // A request that was sent twice is answered ENOENT although it was carried out; what decides is where the link is.
+      if (!hasSystemError(error, 'ENOENT', 'ESTALE') || !(await leadsTo(target, source))) throw error;
+    }
   });
+}
+
+/** In a private directory EEXIST is the answer to a request that was sent twice and carried out the first time. */
+function unlessExecuted(error: unknown): void {
+  if (!hasSystemError(error, 'EEXIST')) throw error;
+}
+
+async function leadsTo(link: string, source: string): Promise<boolean> {
+  await refreshDirectory(dirname(link));
+  return (await readlink(link).catch(() => undefined)) === source;
 }
 
 async function placeTree(from: LinkSource, target: string, root: string, method: 'hardlink' | 'copy'): Promise<void> {
@@ -136,7 +152,7 @@ async function clearFor(target: string, staging: string, successor: 'symlink' | 
 }
 
 async function copyTree(source: string, target: string, place: (from: string, to: string) => Promise<void>): Promise<void> {
-  await mkdir(target, { mode: 0o755 });
+  await makeUnique(target, 0o755);
   for (const entry of await readdir(source, { withFileTypes: true })) {
     const from = join(source, entry.name);
     const to = join(target, entry.name);
@@ -148,7 +164,7 @@ async function copyTree(source: string, target: string, place: (from: string, to
 /** A hard link cannot leave its file system: there a copy does. */
 async function hardlinkFile(from: string, to: string): Promise<void> {
   try {
-    await link(from, to);
+    await link(from, to).catch(unlessExecuted);
   } catch (error) {
     if (!hasSystemError(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) throw error;
     await copyWritable(from, to);

@@ -13,6 +13,7 @@ import { lstat, mkdir, open, readdir, rename, rmdir, unlink, utimes, writeFile }
 import { join } from 'node:path';
 import { refreshDirectory } from '../atomic/stat-fresh.ts';
 import { quietly } from '../atomic/attempt.ts';
+import { makeUnique } from '../atomic/make-unique.ts';
 import { UNIQUE, uniqueName } from '../atomic/unique-name.ts';
 import type { LockHolder } from '../errors.ts';
 import { hasSystemError } from '../system-errors.ts';
@@ -39,6 +40,8 @@ export interface LeaseSight {
 const isWindows = process.platform === 'win32';
 const TOKEN = new RegExp(`^${UNIQUE}-(\\d{1,9})$`, 'u');
 const LOOK = constants.O_RDONLY | (isWindows ? 0 : constants.O_NOFOLLOW | constants.O_NONBLOCK);
+/** Before the umask: another user of the cache must be able to take the lease over. */
+const DIRECTORY_MODE = 0o777;
 /** By the file system's own clock. A claim takes milliseconds; whoever is stopped for so long in the midst of one tries again. */
 const LITTER_MS = 3_600_000;
 
@@ -69,7 +72,7 @@ export async function claim({ container, held }: LeasePlace, token: string): Pro
   } catch (error) {
     // A request that the client sent twice is answered ENOENT although it was executed; what decides is where the token is.
     const isTaken = hasSystemError(error, 'ENOTEMPTY', 'EEXIST') || (isWindows && hasSystemError(error, 'EPERM', 'EACCES'));
-    if (!isTaken && (await holds({ container, held }, token))) return true;
+    if (!isTaken && (await holdsAfterAll({ container, held }, token))) return true;
     await discard(candidate, token);
     // Windows renames nothing onto an empty directory. Removing it is refused where somebody is in it.
     if (isTaken) await quietly(rmdir(held));
@@ -87,6 +90,12 @@ export async function holds({ held }: LeasePlace, token: string): Promise<boolea
     if (hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ESTALE')) return false;
     throw error;
   }
+}
+
+/** As {@link holds}, where this client has just found that `held` is not there: it would go on believing that. */
+async function holdsAfterAll(place: LeasePlace, token: string): Promise<boolean> {
+  await quietly(refreshDirectory(place.container));
+  return holds(place, token);
 }
 
 /** Renews the lease; ENOENT or ESTALE when it is this token's no more. */
@@ -166,13 +175,13 @@ async function markOf(path: string, token: string): Promise<string> {
 
 async function build(container: string, candidate: string, token: string): Promise<void> {
   try {
-    await mkdir(candidate);
+    await makeUnique(candidate, DIRECTORY_MODE);
   } catch (error) {
     if (!hasSystemError(error, 'ENOENT')) throw error;
     await mkdir(container).catch((failure: unknown) => {
       if (!hasSystemError(failure, 'EEXIST')) throw failure;
     });
-    await mkdir(candidate);
+    await makeUnique(candidate, DIRECTORY_MODE);
   }
   await writeFile(join(candidate, token), ownRecord(), { flag: 'wx' });
 }

@@ -3,8 +3,8 @@ import { mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } from '
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { FileSystemError, StagingLostError } from '../../src/errors.ts';
-import { systemCalls } from '../../src/atomic/calls.ts';
-import { canRenameBetween } from '../../src/atomic/probe-rename.ts';
+import { systemCalls, type AmbiguousCalls } from '../../src/atomic/calls.ts';
+import { canRenameBetween, canRenameBetweenWith } from '../../src/atomic/probe-rename.ts';
 import { publishDirectory, publishDirectoryWith } from '../../src/atomic/publish-directory.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { withBindMount } from '../support/tmpfs.ts';
@@ -80,6 +80,29 @@ describe('publishDirectory', () => {
     await assert.rejects(publishDirectory(await staged(directory, 'own'), join(mounted, 'target')), isFileSystemError('EXDEV', join(mounted, 'target')));
     assert.deepEqual((await readdir(directory)).sort(), ['other', 'own', 'volume']);
     assert.deepEqual(await readdir(mounted), []);
+    assert.deepEqual(await readdir(join(directory, 'other')), []);
+  });
+
+  it('probes by what was done, where mkdir and rename were carried out and answered as failed', async (t) => {
+    const directory = await withTemporaryDirectory(t);
+    await mkdir(join(directory, 'other'));
+    const refuse = (code: string): never => {
+      throw Object.assign(new Error(code), { code });
+    };
+    const executed: AmbiguousCalls = {
+      ...systemCalls,
+      mkdir: async (path, mode) => {
+        await systemCalls.mkdir(path, mode);
+        refuse('EEXIST');
+      },
+      rename: async (from, to) => {
+        await systemCalls.rename(from, to);
+        refuse('ENOENT');
+      },
+    };
+    assert.equal(await canRenameBetweenWith(executed, directory, join(directory, 'other')), true);
+    await assert.rejects(canRenameBetweenWith({ ...executed, rename: async () => refuse('ENOENT') }, directory, join(directory, 'other')), isFileSystemError('ENOENT', join(directory, 'other')));
+    assert.deepEqual(await readdir(directory), ['other']);
     assert.deepEqual(await readdir(join(directory, 'other')), []);
   });
 
