@@ -9,6 +9,7 @@ import { makeDirectories, statFresh, uniqueName, writeFileAtomic } from '../atom
 import { publishEvent } from '../diagnostics.ts';
 import { LockUnsupportedError } from '../errors.ts';
 import { tryBareLock, type BareLock } from '../lock/bare-lock.ts';
+import { onClusterOrLocal } from '../lock/network.ts';
 import { fileSystemError } from '../system-errors.ts';
 
 /** This process's mark in one cache. */
@@ -40,14 +41,14 @@ export async function enterPresence(directory: string): Promise<Presence> {
 
 /**
  * Whether the process that made a mark still lives: `'present'`, `'absent'`, or `'unknown'` where the mount gives no kernel
- * lock to tell it by.
+ * lock to tell it by, or one that other hosts do not see.
  */
 export async function presenceOf(directory: string, id: string): Promise<'present' | 'absent' | 'unknown'> {
   const path = join(directory, id);
   if ((await statFresh(path)) === undefined) return 'absent';
   try {
     // Another user's mark can only be read, and a shared lock tells as well.
-    const lock = await tryBareLock(path, { mode: 'exclusive-or-shared' });
+    const lock = await tryBareLock(path, { mode: 'exclusive-or-shared' }, onClusterOrLocal);
     await lock?.release();
     return lock === undefined ? 'present' : 'absent';
   } catch (error) {
@@ -58,7 +59,7 @@ export async function presenceOf(directory: string, id: string): Promise<'presen
 
 async function lockMark(path: string): Promise<BareLock | undefined> {
   try {
-    return await tryBareLock(path, { mode: 'exclusive' });
+    return await tryBareLock(path, { mode: 'exclusive' }, onClusterOrLocal);
   } catch (error) {
     if (!(error instanceof LockUnsupportedError)) throw error;
     publishEvent('cache:presence-unlocked', { path, reason: error.reason });

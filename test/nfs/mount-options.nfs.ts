@@ -164,6 +164,31 @@ describe('a mount with a weakening option', { skip: withoutFaults() }, () => {
   });
 });
 
+describe('pins and prunes on a mount with nocto', { skip: withoutFaults() }, () => {
+  before(() => {
+    mountOnB(NOCTO);
+  });
+  after(() => {
+    unmount(NOCTO);
+  });
+
+  it('agree all the same: their marks are never looked up in a cache', async (t) => {
+    const shared = await withDirectory(t, NOCTO);
+    const registry = await withRegistry(t);
+    const a = await openCache(t, registry, { directory: join(shared.a, 'cache') });
+    const b = await openCache(t, registry, { directory: join(shared.other, 'cache') });
+    await a.ensure(THING);
+    // Both have pinned, and know by heart that nobody else has.
+    for (const cache of [a, b, a]) await (await cache.ensure(THING, { pin: true })).pin?.release();
+    for (const [one, two] of [[a, b], [b, a]] as const) {
+      const { pin } = await one.ensure(THING, { pin: true });
+      assert.equal((await two.prune({ maxBytes: 0 })).pinned.length, 1);
+      await pin?.release();
+    }
+    await b.close();
+  });
+});
+
 describe('a mount that keeps its locks on this host: NFSv3 with nolock', { skip: withoutFaults() }, () => {
   before(() => {
     startOldServer();
@@ -204,6 +229,20 @@ describe('a mount that keeps its locks on this host: NFSv3 with nolock', { skip:
     assert.equal(events.length, 1);
     // It lets go of the mount before that is taken away.
     await cache.close();
+  });
+
+  it('tells nobody whether a process of another host lives, so what that has pinned is not pruned', async (t) => {
+    const { a, other } = await withDirectory(t, 'vers=3,nolock');
+    const registry = await withRegistry(t);
+    const one = await openCache(t, registry, { directory: join(other, 'cache') });
+    const two = await openCache(t, registry, { directory: join(through('vers=3,nolock,again', a), 'cache') });
+    const { pin } = await one.ensure(THING, { pin: true });
+    assert.equal((await two.prune({ maxBytes: 0 })).pinned.length, 1);
+    await pin?.release();
+    assert.equal((await two.prune({ maxBytes: 0 })).removed.length, 1);
+    // They let go of the mount before that is taken away.
+    await one.close();
+    await two.close();
   });
 
   it('is needed: both of two mounts are granted the kernel’s lock at once', async (t) => {
