@@ -1,24 +1,79 @@
-/** The server stops and starts: whoever holds a lock gets it back in the grace period, and nobody gets it in between. */
+/** The server stops and starts: whoever holds a lock gets it back in the grace period, and nobody else gets it, then or afterwards. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { writeFileAtomic } from '../../src/atomic/index.ts';
 import { acquireLock } from '../../src/lock/index.ts';
-import { restartServer } from './faults.ts';
+import { startLocker } from '../lock/fixtures/remote.ts';
+import { cutOff, rejoin, restartServer } from './faults.ts';
 import { withoutFaults, withSharedDirectory } from './lab.ts';
+import { LEASE_SECONDS } from './server.ts';
+
+const TIMEOUT = { code: 'ERR_LOCK_TIMEOUT' };
+/** After the grace period the lock has to change hands as it does at other times. */
+const HAND_OFF_MS = 300 + LEASE_SECONDS * 1000;
+/** Far more than what is left of a grace period. */
+const GRANTED_MS = 40_000;
 
 describe('a server that is restarted', { skip: withoutFaults() }, () => {
-  it('leaves a lock with its holder', async (t) => {
+  it('leaves locks and leases with their holders, whoever asks for them during the grace period and after it', async (t) => {
     const shared = await withSharedDirectory(t);
+    const [known, stranger] = [await startLocker(t), await startLocker(t)];
+    await (await known.acquire(join(shared.b, 'known'))).release();
     const held = await acquireLock(join(shared.a, 'lock'));
+    const together = await acquireLock(join(shared.a, 'shared'), { mode: 'shared' });
+    const lease = await acquireLock(join(shared.a, 'lease'), { strategy: 'lease', leaseMs: 60_000 });
+
     const begun = performance.now();
+    const since = (): number => Math.round(performance.now() - begun);
     await restartServer();
-    await assert.rejects(acquireLock(join(shared.b, 'lock'), { timeoutMs: 12_000 }), { code: 'ERR_LOCK_TIMEOUT' });
-    await held.assertHeld();
-    t.diagnostic(`the holder was sure of it ${Math.round(performance.now() - begun)} ms after the restart`);
+    const granted: number[] = [];
+    const waiting = [known, stranger].map(async (locker) => {
+      const lock = await locker.acquire(join(shared.b, 'lock'));
+      granted.push(performance.now());
+      await lock.release();
+    });
+    await assert.rejects(acquireLock(join(shared.b, 'shared'), { timeoutMs: 3000 }), TIMEOUT, 'the shared lock');
+    await assert.rejects(acquireLock(join(shared.b, 'lease'), { strategy: 'lease', leaseMs: 60_000, timeoutMs: 3000 }), TIMEOUT, 'the lease');
+    // What nobody holds is to be had when the grace period is over.
+    await (await acquireLock(join(shared.b, 'free'))).release();
+    t.diagnostic(`new locks are given out ${since()} ms after the server was stopped, at the latest`);
+    await assert.rejects(acquireLock(join(shared.b, 'shared'), { timeoutMs: 0 }), TIMEOUT, 'the shared lock, after the grace period');
+    await (await acquireLock(join(shared.b, 'shared'), { mode: 'shared' })).release();
+    // Time enough for ten tries of each.
+    await setTimeout(2000);
+    assert.deepEqual(granted, []);
+    for (const lock of [held, together, lease]) await lock.assertHeld();
     await writeFileAtomic(join(shared.a, 'file'), 'content');
     assert.equal(held.signal.aborted, false);
+
+    const releasedAt = performance.now();
     await held.release();
-    await (await acquireLock(join(shared.b, 'lock'), { timeoutMs: 30_000 })).release();
+    await Promise.all(waiting);
+    const tookMs = (granted[0] ?? Infinity) - releasedAt;
+    t.diagnostic(`B had the lock ${Math.round(tookMs)} ms after A's release`);
+    assert.ok(tookMs < HAND_OFF_MS, `${tookMs} ms`);
+    await together.release();
+    await lease.release();
+  });
+
+  it('gives the lock of a client that was away all of the grace period to another, and that client finds out', async (t) => {
+    const shared = await withSharedDirectory(t);
+    t.after(() => { rejoin('a'); });
+    // A process of its own: this one must not have calls that hang.
+    const away = await startLocker(t);
+    const held = await away.acquire(join(shared.a, 'lock'), { leaseMs: 120_000 });
+    cutOff('a');
+    const begun = performance.now();
+    await restartServer();
+    const next = await acquireLock(join(shared.b, 'lock'), { timeoutMs: GRANTED_MS });
+    const tookMs = performance.now() - begun;
+    t.diagnostic(`B had the lock ${Math.round(tookMs)} ms after the server was stopped`);
+    assert.ok(tookMs >= LEASE_SECONDS * 1000, `not within the grace period, but after ${tookMs} ms`);
+    rejoin('a');
+    await assert.rejects(held.assertHeld(), { code: 'ERR_LOCK_LOST' });
+    await next.assertHeld();
+    await next.release();
   });
 });

@@ -31,6 +31,7 @@ export async function send(response: ServerResponse, answer: Answer): Promise<vo
 /** Sends the answer with a fault. */
 export async function sendFaulty(response: ServerResponse, answer: Answer, fault: Fault): Promise<void> {
   if (fault.delayMs !== undefined) await sleep(fault.delayMs);
+  await fault.until;
   if (fault.silent === true) return;
   if (fault.destroy === true) {
     response.destroy();

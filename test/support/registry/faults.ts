@@ -17,6 +17,8 @@ export interface Fault {
   readonly destroy?: boolean | undefined;
   /** Waits before the answer, in milliseconds. */
   readonly delayMs?: number | undefined;
+  /** Waits for this before the answer. */
+  readonly until?: Promise<unknown> | undefined;
   /** Never answers. */
   readonly silent?: boolean | undefined;
   /** Answers with this status; the body is then empty unless `body` is given. */
