@@ -31,6 +31,8 @@ export interface EntryLockOptions {
 export interface EntryLock {
   /** Aborts when the lock is lost. */
   readonly signal: AbortSignal;
+  /** Whether somebody has held it before, and may have left an entry. */
+  readonly usedBefore: boolean;
   /** @throws LockLostError */
   assertHeld(): Promise<void>;
   release(): Promise<void>;
@@ -47,6 +49,7 @@ export async function lockEntry(place: EntryPlace, options: EntryLockOptions): P
     const client = await lockForClients(place, options);
     return {
       signal: own.signal,
+      usedBefore: own.usedBefore ?? true,
       assertHeld: () => own.assertHeld(),
       release: async () => {
         await client?.release();

@@ -3,8 +3,9 @@
  * before it happens in private staging, and everything that may go wrong leaves the tree as it was.
  */
 import { rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { makeDirectories, publishDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { touchDirectory } from '../atomic/touch-directory.ts';
 import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { EntryConflictError, LockLostError, StagingLostError } from '../errors.ts';
@@ -100,7 +101,9 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
   }
   try {
     const signal = AbortSignal.any([task.signal, lock.signal]);
-    const judgement = await judgeEntry(place, { ...criteria, signal });
+    let judgement = await judgeEntry(place, { ...criteria, signal });
+    // Missing, though somebody has been here before: the last chance that it is a cache's answer, before a download.
+    if (judgement.verdict === 'missing' && place.network && lock.usedBefore && (await touchDirectory(dirname(place.path)))) judgement = await judgeEntry(place, { ...criteria, signal });
     if (judgement.verdict === 'accepted') return { bound: judgement.bound, outcome: judgement.adopted ? 'adopted' : 'joined' };
     return await withStagingDirectory(
       context.staging,

@@ -115,7 +115,8 @@ function kernelLock(file: HeldFile, start: (onLost: OnLost) => Heartbeat | undef
     loss.signal.throwIfAborted();
     if (releasing !== undefined) throw new LockLostError(path, 'it was released by this process');
   };
-  return { path, strategy: 'kernel', mode, signal: loss.signal, assertHeld, release, [Symbol.asyncDispose]: release };
+  const usedBefore = file.stats.size > 0n;
+  return { path, strategy: 'kernel', mode, signal: loss.signal, usedBefore, assertHeld, release, [Symbol.asyncDispose]: release };
 }
 
 async function assertInPlace(file: HeldFile, onLost: OnLost): Promise<void> {

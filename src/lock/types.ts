@@ -63,6 +63,12 @@ export interface Lock extends AsyncDisposable {
   /** Aborts, with a `LockLostError`, when the lock is found to be lost. It never aborts through `release()`. */
   readonly signal: AbortSignal;
   /**
+   * `false`: nobody has held it before, as far as its file tells.
+   *
+   * @internal
+   */
+  readonly usedBefore?: boolean | undefined;
+  /**
    * Asks the file system whether the lock is still held. Call it right before publishing what the lock guards. It is no fence:
    * a holder that is cut off after the answer may still publish, so what is published must be harmless twice.
    *
