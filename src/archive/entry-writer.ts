@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
+import { chmod, open, stat, type FileHandle } from 'node:fs/promises';
 import { attempt } from '../atomic/attempt.ts';
+import { systemCalls } from '../atomic/calls.ts';
 
 const EXECUTABLE_MODE = 0o555;
 const FILE_MODE = 0o444;
@@ -82,10 +83,12 @@ async function writeAll(handle: FileHandle, chunk: Buffer): Promise<void> {
   }
 }
 
-/** Creates a directory that must not be there yet. */
-export async function makeEntryDirectory(path: string): Promise<void> {
-  await attempt('create', path, mkdir(path, { mode: DIRECTORY_MODE }));
-  const { mode } = await attempt('inspect', path, stat(path));
+/** Creates a directory, which must not be there yet unless `make` says otherwise, and answers the device that it lies on. */
+export async function makeEntryDirectory(path: string, make: (path: string, mode: number) => Promise<void> = systemCalls.mkdir): Promise<bigint> {
+  await attempt('create', path, make(path, DIRECTORY_MODE));
+  const { dev, mode } = await attempt('inspect', path, stat(path, { bigint: true }));
   // A set-group-ID bit came from the parent, and stays: the volume's owner wants one group throughout.
-  if ((mode & 0o777) !== DIRECTORY_MODE) await attempt('set the mode of', path, chmod(path, (mode & 0o7000) | DIRECTORY_MODE));
+  const bits = Number(mode);
+  if ((bits & 0o777) !== DIRECTORY_MODE) await attempt('set the mode of', path, chmod(path, (bits & 0o7000) | DIRECTORY_MODE));
+  return dev;
 }

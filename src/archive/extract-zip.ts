@@ -1,10 +1,13 @@
 /** Unpacking a zip into a private directory: headers first, then every file in one pass, then the directories' names. */
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { attempt, finishOrAbandon } from '../atomic/attempt.ts';
+import { makeUnique } from '../atomic/make-unique.ts';
+import type { OpenFile } from '../atomic/open-file.ts';
 import { syncDirectory } from '../atomic/sync.ts';
 import { logger } from '../diagnostics.ts';
 import { InvalidOptionError } from '../errors.ts';
+import { hasSystemError } from '../system-errors.ts';
 import { makeEntryDirectory, writeEntryFile } from './entry-writer.ts';
 import { checkUnpackedBytes, resolveLimits, type ArchiveLimits } from './limits.ts';
 import { inParallel } from './parallel.ts';
@@ -54,8 +57,8 @@ const PARALLEL = 3;
 const log = logger('archive');
 
 /**
- * Unpacks the zip `archive` into `destination`, an existing, empty directory that nobody else writes to, on the file
- * system where the files are wanted. Resolves with the files in the order of the archive; their hashes are those of the
+ * Unpacks the zip `archive` (its path, or the open file) into `destination`, a directory that nobody else writes to, on the file system where the files are
+ * wanted; it is made where it is missing, and has to be empty where it is not. Resolves with the files in the order of the archive; their hashes are those of the
  * bytes that were written (the input of `packageHashFromFiles`).
  *
  * Files become 0444, or 0555 where the archive or `isExecutable` says executable; directories 0755; the umask does not matter.
@@ -66,9 +69,9 @@ const log = logger('archive');
  * @throws UnsafeArchiveError - an entry breaks a rule (names, types, duplicates, overlaps, headers that disagree, encryption), or the archive a limit
  * @throws InvalidArchiveError - it is no zip, cut short, empty, or damaged (CRC-32 and lengths are checked)
  * @throws InvalidOptionError - the destination is not empty
- * @throws FileSystemError - the archive cannot be read, or the destination not be written
+ * @throws FileSystemError - the archive cannot be read, or the destination not be made or written
  */
-export async function extractZip(archive: string, destination: string, options: ExtractOptions = {}): Promise<ExtractedFile[]> {
+export async function extractZip(archive: string | OpenFile, destination: string, options: ExtractOptions = {}): Promise<ExtractedFile[]> {
   options.signal?.throwIfAborted();
   const work = withZip(archive, (zip) => extract(zip, destination, options));
   return finishOrAbandon(work, options.signal);
@@ -79,7 +82,7 @@ async function extract(zip: OpenZip, destination: string, options: ExtractOption
   const limits = resolveLimits(options.limits);
   const plan = await planExtraction(zip, limits, signal);
   log('unpacking %s: %d files, %d bytes', zip.path, plan.files.length, plan.totalBytes);
-  if ((await attempt('list', destination, readdir(destination))).length > 0) throw new InvalidOptionError('destination', `${destination} is not empty`);
+  const device = await prepareDestination(destination);
   await makeDirectories(plan, destination, signal);
 
   let writtenBytes = 0;
@@ -99,8 +102,19 @@ async function extract(zip: OpenZip, destination: string, options: ExtractOption
     },
     signal,
   );
-  if (durable) await syncDirectories(plan, destination, signal);
+  if (durable) await syncDirectories(plan, destination, device, signal);
   return extracted;
+}
+
+/** One that was just made is empty without a look (three round trips on NFS). Answers the device that it lies on. */
+async function prepareDestination(destination: string): Promise<bigint> {
+  try {
+    return await makeEntryDirectory(destination);
+  } catch (error) {
+    if (!hasSystemError(error, 'EEXIST')) throw error;
+    if ((await attempt('list', destination, readdir(destination))).length > 0) throw new InvalidOptionError('destination', `${destination} is not empty`);
+    return (await attempt('inspect', destination, stat(destination, { bigint: true }))).dev;
+  }
 }
 
 function placeOf(file: PlannedFile, destination: string): string {
@@ -110,17 +124,17 @@ function placeOf(file: PlannedFile, destination: string): string {
 async function makeDirectories(plan: ZipPlan, destination: string, signal: AbortSignal | undefined): Promise<void> {
   for (const directory of plan.directories) {
     signal?.throwIfAborted();
-    await makeEntryDirectory(join(destination, ...directory.split('/')));
+    await makeEntryDirectory(join(destination, ...directory.split('/')), makeUnique);
   }
 }
 
 /** Deepest first, and the destination last: whoever finds a name durable finds all below it durable. */
-async function syncDirectories(plan: ZipPlan, destination: string, signal: AbortSignal | undefined): Promise<void> {
+async function syncDirectories(plan: ZipPlan, destination: string, device: bigint, signal: AbortSignal | undefined): Promise<void> {
   for (const directory of [...plan.directories].reverse()) {
     signal?.throwIfAborted();
     const path = join(destination, ...directory.split('/'));
-    await attempt('sync', path, syncDirectory(path));
+    await attempt('sync', path, syncDirectory(path, device));
   }
   signal?.throwIfAborted();
-  await attempt('sync', destination, syncDirectory(destination));
+  await attempt('sync', destination, syncDirectory(destination, device));
 }

@@ -5,6 +5,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { fromRandomAccessReaderPromise, RandomAccessReader, type Entry, type ZipFile } from 'yauzl';
 import { attempt } from '../atomic/attempt.ts';
+import type { OpenFile } from '../atomic/open-file.ts';
 import { InvalidArchiveError, RwxCacheError, UnsafeArchiveError } from '../errors.ts';
 import { fileSystemError, systemErrorName } from '../system-errors.ts';
 
@@ -25,8 +26,10 @@ export interface OpenZip {
   readonly file: ZipFile;
 }
 
-/** Opens a zip, and closes it when `use` has settled. What `use` throws comes out as it is. */
-export async function withZip<T>(path: string, use: (zip: OpenZip) => Promise<T>): Promise<T> {
+/** Opens a zip, and closes it when `use` has settled; one that is open already is left so. What `use` throws comes out as it is. */
+export async function withZip<T>(archive: string | OpenFile, use: (zip: OpenZip) => Promise<T>): Promise<T> {
+  if (typeof archive !== 'string') return use(await openZip(archive.path, archive.handle));
+  const path = archive;
   const handle = await attempt('open', path, open(path, 'r'));
   try {
     return await use(await openZip(path, handle));

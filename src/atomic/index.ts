@@ -17,5 +17,6 @@ export type { StatFreshOptions } from './stat-fresh.ts';
 export { provenExisting } from './proven-existing.ts';
 export { fileSystemKind } from './file-system-kind.ts';
 export type { FileSystemKind } from './file-system-kind.ts';
+export type { OpenFile } from './open-file.ts';
 export { canRenameBetween } from './probe-rename.ts';
 export { uniqueName } from './unique-name.ts';

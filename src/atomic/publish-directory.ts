@@ -63,7 +63,7 @@ export async function publishDirectoryWith(calls: AmbiguousCalls, staged: string
 
   async function publish(): Promise<Published> {
     const own = await prepare(staged, target, mode, durable);
-    const parent = durable ? await attempt('publish', target, openDirectory(dirname(target))) : undefined;
+    const parent = durable ? await attempt('publish', target, openDirectory(dirname(target), own.dev)) : undefined;
     try {
       signal?.throwIfAborted();
       const published = await moveOrAdopt(calls, staged, target, own, signal);
@@ -81,15 +81,14 @@ export async function publishDirectoryWith(calls: AmbiguousCalls, staged: string
  */
 async function prepare(staged: string, target: string, mode: number, durable: boolean): Promise<Identity> {
   try {
-    // Windows opens no directories and has no such modes.
-    if (process.platform === 'win32') return await lstat(staged, { bigint: true });
+    // A directory that has its mode already is not opened: on NFS that would be a round trip. Windows opens none and has no such modes.
+    const seen = await lstat(staged, { bigint: true });
+    if (process.platform === 'win32' || (seen.isDirectory() && Number(seen.mode & 0o7777n) === mode)) return seen;
     const handle = await open(staged, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
     try {
       const own = await handle.stat({ bigint: true });
-      if (Number(own.mode & 0o7777n) !== mode) {
-        await handle.chmod(mode);
-        if (durable) await syncOpenDirectory(handle);
-      }
+      await handle.chmod(mode);
+      if (durable) await syncOpenDirectory(handle);
       return own;
     } finally {
       await quietly(handle.close());

@@ -1,4 +1,5 @@
 /** Private directories to prepare things in, named so that a dead process's can be told and swept. Touches only the directory it made. */
+import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidOptionError, StagingLostError } from '../errors.ts';
 import { logger } from '../diagnostics.ts';
@@ -6,6 +7,7 @@ import { hasSystemError } from '../system-errors.ts';
 import { attempt, finishOrAbandon } from './attempt.ts';
 import { systemCalls } from './calls.ts';
 import type { AmbiguousCalls } from './calls.ts';
+import { makeUnique } from './make-unique.ts';
 import { removeTree } from './remove-tree.ts';
 import { statFresh } from './stat-fresh.ts';
 import { UNIQUE, uniqueName } from './unique-name.ts';
@@ -63,7 +65,7 @@ export async function withStagingDirectoryWith<T>(calls: AmbiguousCalls, directo
 }
 
 async function stage<T>(calls: AmbiguousCalls, path: string, use: (path: string) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  await attempt('make the staging directory', path, makePrivate(calls, path));
+  await attempt('make the staging directory', path, makeUnique(path, 0o700, calls));
   try {
     signal?.throwIfAborted();
     return await use(path);
@@ -71,18 +73,12 @@ async function stage<T>(calls: AmbiguousCalls, path: string, use: (path: string)
     if (hasSystemError(error, 'ENOENT', 'ESTALE') && (await isGone(path))) throw new StagingLostError(path, error);
     throw error;
   } finally {
-    await removeTree(path).catch((error: unknown) => {
-      log('left %s for the next sweep: %o', path, error);
-    });
-  }
-}
-
-/** 128 random bits are nobody else's: EEXIST is the answer to a request that was sent twice and executed the first time. */
-async function makePrivate(calls: AmbiguousCalls, path: string): Promise<void> {
-  try {
-    await calls.mkdir(path, 0o700);
-  } catch (error) {
-    if (!hasSystemError(error, 'EEXIST')) throw error;
+    // What it held has been published or removed, mostly: then one call does it.
+    await rmdir(path).catch(() =>
+      removeTree(path).catch((error: unknown) => {
+        log('left %s for the next sweep: %o', path, error);
+      }),
+    );
   }
 }
 

@@ -109,7 +109,8 @@ async function followLink(link: string, links: number, signal: AbortSignal | und
   return text === undefined ? undefined : walk(resolve(dirname(link), text), true, links - 1, signal);
 }
 
-async function statOrMiss(path: string, followLinks: boolean): Promise<BigIntStats | undefined> {
+/** @internal One plain look. */
+export async function statOrMiss(path: string, followLinks: boolean): Promise<BigIntStats | undefined> {
   try {
     return await (followLinks ? stat : lstat)(path, { bigint: true });
   } catch (error) {

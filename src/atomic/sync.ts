@@ -5,6 +5,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasSystemError } from '../system-errors.ts';
 import { attempt, finishOrAbandon } from './attempt.ts';
+import { isOnNfs } from './nfs.ts';
 
 /** Windows opens no directories, and its file systems journal names by themselves. */
 const DIRECTORIES_OPEN = process.platform !== 'win32';
@@ -14,11 +15,12 @@ const READ_DIRECTORY = constants.O_RDONLY | (DIRECTORIES_OPEN ? constants.O_DIRE
 const PARALLEL = 3;
 
 /**
- * A handle to sync `directory` with after something in it was renamed. Taken before the rename, so that whatever
- * forbids the sync (no read permission, no free descriptor) shows while nothing is published yet.
+ * A handle to sync `directory` with after something in it was renamed; `undefined` where that would do nothing. Taken before the rename, so that whatever
+ * forbids the sync (no read permission, no free descriptor) shows while nothing is published yet. `device` is the directory's, where the caller has it
+ * already: after something in the directory has changed, asking for it is a round trip.
  */
-export async function openDirectory(directory: string): Promise<FileHandle | undefined> {
-  return DIRECTORIES_OPEN ? open(directory, READ_DIRECTORY) : undefined;
+export async function openDirectory(directory: string, device?: bigint): Promise<FileHandle | undefined> {
+  return DIRECTORIES_OPEN && !(await isOnNfs(directory, device)) ? open(directory, READ_DIRECTORY) : undefined;
 }
 
 /** Syncs an open directory. Some FUSE and SMB servers have no such call and answer EINVAL or ENOTSUP: they take names at once or not at all. */
@@ -31,8 +33,8 @@ export async function syncOpenDirectory(handle: FileHandle | undefined): Promise
 }
 
 /** Makes the names in `directory` durable. */
-export async function syncDirectory(directory: string): Promise<void> {
-  const handle = await openDirectory(directory);
+export async function syncDirectory(directory: string, device?: bigint): Promise<void> {
+  const handle = await openDirectory(directory, device);
   try {
     await syncOpenDirectory(handle);
   } finally {

@@ -93,7 +93,7 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
   const { ifExists = 'replace', durable = true, mode = 0o666, signal } = options;
   const parent = dirname(target);
   const temporary = `${parent}${parent.endsWith(sep) ? '' : sep}${temporaryName(basename(target))}`;
-  const directory = durable ? await attempt('write', target, openDirectory(parent)) : undefined;
+  let directory: FileHandle | undefined;
   try {
     const published = await publish();
     // Also when another's file was kept: the caller relies on its name all the same.
@@ -106,6 +106,7 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
   async function publish(): Promise<boolean> {
     const handle = await attempt('write', target, open(temporary, CREATE, mode));
     try {
+      if (durable) directory = await attempt('write', target, openDirectory(parent, (await handle.stat({ bigint: true })).dev));
       const isOurs = await fill(handle, target, data, durable, signal);
       signal?.throwIfAborted();
       if (ifExists === 'replace') {

@@ -3,18 +3,19 @@
  * that one of us and a `tofu` never download the same package at once. Losing every lock costs a second download,
  * never a broken entry: that is what the renames are for.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { makeDirectories } from '../atomic/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { FileSystemError, LockUnsupportedError } from '../errors.ts';
 import { acquireBareLock, type BareLock } from '../lock/bare-lock.ts';
 import { acquireLock, type Lock, type LockOptions, type WaitInfo } from '../lock/index.ts';
+import { hasSystemError } from '../system-errors.ts';
 import type { EntryPlace } from './entry.ts';
 import { packageKey } from './records.ts';
 
 const log = logger('cache');
 
-/** How locks are taken: `'auto'` is kernel locks, and leases where the mount has none. */
+/** How locks are taken: `'auto'` is kernel locks, and leases where the mount has none or only locks of this host. */
 export type CacheLockStrategy = 'auto' | 'kernel' | 'lease';
 
 /** What {@link lockEntry} needs. */
@@ -66,7 +67,7 @@ async function lockOwn(path: string, { strategy, timeoutMs, signal, onWait }: En
   const common: LockOptions = { timeoutMs, signal, onWait };
   if (strategy === 'lease') return acquireLock(path, { ...common, strategy });
   try {
-    return await acquireLock(path, { ...common, strategy: 'kernel' });
+    return await acquireLock(path, { ...common, strategy });
   } catch (error) {
     if (strategy === 'kernel' || !(error instanceof LockUnsupportedError)) throw error;
     log('no kernel locks at %s (%s): falling back to a lease', path, error.reason);
@@ -76,12 +77,17 @@ async function lockOwn(path: string, { strategy, timeoutMs, signal, onWait }: En
 }
 
 /** OpenTofu's lock: exclusive where its file may be written, else shared, which blocks tofu all the same (measured). */
-async function lockForClients(place: EntryPlace, { timeoutMs, signal, onWait }: EntryLockOptions): Promise<BareLock | undefined> {
+async function lockForClients(place: EntryPlace, options: EntryLockOptions, attempts = 3): Promise<BareLock | undefined> {
+  const { timeoutMs, signal, onWait } = options;
   const path = `${place.path}.lock`;
-  await makeDirectories(join(place.path, '..'));
   try {
     return await acquireBareLock(path, { mode: 'exclusive-or-shared', timeoutMs, signal, onWait });
   } catch (error) {
+    if (hasSystemError(error, 'ENOENT') && attempts > 1) {
+      // The version's first platform.
+      await makeDirectories(dirname(path));
+      return lockForClients(place, options, attempts - 1);
+    }
     if (!(error instanceof LockUnsupportedError) && !(error instanceof FileSystemError && ['EACCES', 'EPERM', 'EROFS', 'ENOLCK'].includes(error.systemCode))) throw error;
     log('OpenTofu is not excluded at %s: %s', path, error.message);
     publishEvent('cache:client-lock-unavailable', { path, reason: error.message });

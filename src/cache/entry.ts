@@ -6,6 +6,7 @@ import { statSync } from 'node:fs';
 import { stat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { refreshDirectory, statFresh } from '../atomic/index.ts';
+import { statOrMiss } from '../atomic/stat-fresh.ts';
 import { ExecutableMissingError } from '../errors.ts';
 import { executableName, findPluginExecutable, isPluginExecutable } from '../layout/index.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
@@ -25,6 +26,8 @@ export interface EntryPlace {
   readonly records: string;
   /** Whether other hosts may have changed it without this one having noticed (a network file system). */
   readonly network: boolean;
+  /** The directory above was read just now, so that on a network file system too what is cached of it is the server's. */
+  readonly listed?: boolean | undefined;
 }
 
 /** What stands there. */
@@ -40,18 +43,18 @@ export type EntryState =
 
 /**
  * Looks at an entry. At most six file-system calls: on a network file system the directory above is opened first,
- * because a cached hit outlives its entry by 19 s there (measured), and a cached miss lasts 30 s.
+ * because a cached hit outlives its entry by 19 s there (measured), and a cached miss lasts 30 s. After that every answer is the server's.
  */
 export async function inspectEntry(place: EntryPlace, known?: StoredRecord & { readonly binding: EntryBinding }): Promise<EntryState> {
-  if (place.network) await refreshAbove(place.path);
+  const look = place.network && (place.listed === true || (await refreshAbove(place.path))) ? lookOnce : statFresh;
   if (known !== undefined && !place.network && looksAsKnown(place, known)) return { kind: 'recorded', stored: known, binding: known.binding };
   if (known !== undefined && place.network) {
-    const [binding, whole] = await Promise.all([bindingOf(place.path), executableLooksLike(place, known.record)]);
-    if (binding === undefined) return missingOrObstacle(place);
+    const [binding, whole] = await Promise.all([bindingOf(place.path, look), executableLooksLike(place, known.record)]);
+    if (binding === undefined) return missingOrObstacle(place, look);
     if (whole && isSameBinding(binding, known.binding)) return { kind: 'recorded', stored: known, binding };
   }
-  const binding = await bindingOf(place.path);
-  if (binding === undefined) return missingOrObstacle(place);
+  const binding = await bindingOf(place.path, look);
+  if (binding === undefined) return missingOrObstacle(place, look);
   const stored = await readBoundRecord(place.records, place.package, binding);
   if (stored !== undefined && (await executableLooksLike(place, stored.record))) return { kind: 'recorded', stored, binding };
   return { kind: 'unbound', binding };
@@ -76,14 +79,28 @@ function looksAsKnown(place: EntryPlace, { record: { executable }, binding }: St
 
 const LOOK = { bigint: true, throwIfNoEntry: false } as const;
 
-/** Where the directory above seems to be missing, the look-up that follows asks from further up. */
-async function refreshAbove(path: string): Promise<void> {
+type Look = typeof statFresh;
+
+/** Where the directory above seems to be missing (`false`), the look-up that follows has to ask from further up. */
+async function refreshAbove(path: string): Promise<boolean> {
   try {
     await refreshDirectory(dirname(path));
+    return true;
   } catch (error) {
     if (!hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ESTALE')) throw error;
+    return false;
   }
 }
+
+/** A look into a directory that was just opened anew: a miss there needs no second one (a round trip each). */
+const lookOnce: Look = async (path, options) => {
+  try {
+    return await statOrMiss(path, options?.followLinks ?? true);
+  } catch (error) {
+    if (hasSystemError(error, 'ESTALE')) return statFresh(path, options);
+    throw fileSystemError(error, 'look up', path);
+  }
+};
 
 /** What an entry of which the bytes were read turned out to be. */
 export interface HashedEntry {
@@ -116,26 +133,28 @@ export async function hashEntry(place: EntryPlace, signal: AbortSignal | undefin
 }
 
 async function describeEntry(place: EntryPlace): Promise<Pick<HashedEntry, 'binding' | 'executable'>> {
-  const executable = await describeExecutable(place.path, place.type);
+  const executable = await describeExecutable(place.path, await fileNames(place.path), place.type);
   const stats = await stat(place.path, { bigint: true });
   return { executable, binding: { inode: stats.ino, mtimeNs: stats.mtimeNs } };
 }
 
-/** What the executable in `directory` looks like from outside; `subject` names the package where the path says nothing. */
-export async function describeExecutable(directory: string, type: string, subject: string = directory): Promise<EntryRecord['executable']> {
+/** The names in a directory that an executable can have. */
+export async function fileNames(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true });
-  const name = findPluginExecutable(
-    type,
-    entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name),
-  );
+  return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
+}
+
+/** What the executable among these `files` of `directory` looks like from outside; `subject` names the package where the path says nothing. */
+export async function describeExecutable(directory: string, files: readonly string[], type: string, subject: string = directory): Promise<EntryRecord['executable']> {
+  const name = findPluginExecutable(type, files);
   if (name === undefined) throw new ExecutableMissingError(subject, executableName(type));
   const stats = await stat(join(directory, name), { bigint: true });
   return { name, bytes: stats.size, mtimeNs: stats.mtimeNs };
 }
 
 /** What the directory itself looks like from outside; `undefined` where there is none, by a fresh look. */
-export async function bindingOf(path: string): Promise<EntryBinding | undefined> {
-  const stats = await statFresh(path).catch((error: unknown) => {
+export async function bindingOf(path: string, look: Look = statFresh): Promise<EntryBinding | undefined> {
+  const stats = await look(path).catch((error: unknown) => {
     // A symlink that leads to itself leads nowhere, like any other dangling one.
     if (hasSystemError(error, 'ELOOP')) return undefined;
     throw error;
@@ -152,8 +171,8 @@ export function isSameExecutable(a: EntryRecord['executable'], b: EntryRecord['e
   return a.name === b.name && a.bytes === b.bytes && a.mtimeNs === b.mtimeNs;
 }
 
-async function missingOrObstacle(place: EntryPlace): Promise<EntryState> {
-  const stats = await statFresh(place.path, { followLinks: false });
+async function missingOrObstacle(place: EntryPlace, look: Look): Promise<EntryState> {
+  const stats = await look(place.path, { followLinks: false });
   return { kind: stats === undefined ? 'missing' : 'obstacle' };
 }
 

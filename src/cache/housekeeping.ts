@@ -12,7 +12,8 @@ import { hasSystemError } from '../system-errors.ts';
 import type { CacheDirectories, StagingPlace } from './directories.ts';
 import { sweepMarks } from './pins.ts';
 import { presenceOf, type Presence } from './presence.ts';
-import { readRecordFile } from './records.ts';
+import { bindingOf } from './entry.ts';
+import { readBoundRecord, readRecordFile, recordFile, type StoredRecord } from './records.ts';
 
 const log = logger('cache');
 
@@ -93,8 +94,15 @@ async function sweepPins(directory: string, before: number, isAlive: (id: string
 async function sweepRecords({ records, providers }: CacheDirectories, before: number): Promise<void> {
   await forEachOlder(records, before, async (name, path) => {
     const stored = name.endsWith('.json') ? await readRecordFile(records, name) : undefined;
-    if (stored === undefined || (await statFresh(join(providers, stored.record.package))) === undefined) await unlink(path);
+    if (stored === undefined || !(await isOfUse(records, stored, join(providers, stored.record.package)))) await unlink(path);
   });
+}
+
+/** A record that is bound to an earlier entry of its package may still name the hash of a restored one, as long as that has no record of its own. */
+async function isOfUse(records: string, { file, record }: StoredRecord, entry: string): Promise<boolean> {
+  const binding = await bindingOf(entry);
+  if (binding === undefined) return false;
+  return file === recordFile(record.package, binding) || (await readBoundRecord(records, record.package, binding)) === undefined;
 }
 
 async function sweepPresence(directory: string, before: number): Promise<void> {

@@ -8,7 +8,7 @@ import { makeDirectories, publishDirectory, uniqueName, withStagingDirectory } f
 import { touchDirectory } from '../atomic/touch-directory.ts';
 import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
-import { EntryConflictError, LockLostError, StagingLostError } from '../errors.ts';
+import { EntryConflictError, FileSystemError, LockLostError, StagingLostError } from '../errors.ts';
 import type { RegistryClient } from '../registry/index.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
@@ -17,7 +17,7 @@ import { bindingOf, hashEntry, type EntryPlace } from './entry.ts';
 import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.ts';
 import type { ProgressListener } from './progress.ts';
 import type { Outcome, PackageIdentity } from './provider-package.ts';
-import { readAllRecords, removeRecords, strengthenRecord, writeRecord } from './records.ts';
+import { readAllRecords, removeRecords, strengthenRecord, writeFirstRecord, writeRecord } from './records.ts';
 import type { SignatureThread } from '../verify/signature-thread.ts';
 import { waitUntilSettled } from './settle.ts';
 import { stagePackage, type StagedPackage } from './staged-package.ts';
@@ -68,7 +68,10 @@ export async function installPackage(task: Installation, context: InstallationCo
       return await installOnce(task, context);
     } catch (error) {
       const lost = error instanceof LockLostError || error instanceof StagingLostError;
-      if (!lost || attempt >= ATTEMPTS || task.signal.aborted) throw error;
+      const cleared = error instanceof FileSystemError && error.systemCode === 'ENOENT';
+      if (!(lost || cleared) || attempt >= ATTEMPTS || task.signal.aborted) throw error;
+      // Somebody may have cleared away parts of the state since the cache was opened, or long before. Looking each time would cost a round trip each.
+      if (cleared) for (const directory of [context.locks, task.place.records, context.staging]) await makeDirectories(directory);
       log('starting again: %s', error.message);
       publishEvent('cache:started-again', { package: task.place.package, reason: error.code });
     }
@@ -77,8 +80,6 @@ export async function installPackage(task: Installation, context: InstallationCo
 
 async function installOnce(task: Installation, context: InstallationContext): Promise<InstallationResult> {
   const { place, criteria, report } = task;
-  // Somebody may have cleared away parts of the state since the cache was opened, or long before.
-  for (const directory of [context.locks, place.records, context.staging]) await makeDirectories(directory);
   const arrival = watchForEntry(place, criteria);
   let lock: EntryLock;
   try {
@@ -147,10 +148,12 @@ async function publishStaged(task: Installation, staged: StagedPackage, lock: En
     }
     const bound = await publishOnce(task, staged, lock);
     if (bound !== undefined) {
-      // The package is there: what is left to clear away fails nobody, and is swept or removed by the next publish.
-      await removeOtherRecords(place, bound.file).catch((error: unknown) => {
-        log('old records of %s stay: %o', place.package, error);
-      });
+      // The package is there: what is left to clear away fails nobody, and is swept. Those of an entry that somebody else removed are the sweep's, too.
+      if (moved) {
+        await removeOtherRecords(place, bound.file).catch((error: unknown) => {
+          log('old records of %s stay: %o', place.package, error);
+        });
+      }
       publishEvent('cache:published', { package: place.package, repaired: moved });
       return { bound, outcome: moved ? 'repaired' : 'installed' };
     }
@@ -159,7 +162,7 @@ async function publishStaged(task: Installation, staged: StagedPackage, lock: En
   throw new EntryConflictError(place.path, staged.record.h1, 'something else, put there again and again');
 }
 
-/** Those of entries that are gone: moved to the trash just now, or removed by somebody before. */
+/** Those of the entry that was moved to the trash. */
 async function removeOtherRecords(place: EntryPlace, file: string): Promise<void> {
   const records = await readAllRecords(place.records, place.package);
   await removeRecords(
@@ -202,8 +205,8 @@ async function settleConflict(task: Installation, staged: StagedPackage, { settl
 
 /** Into the trash by one rename: a program that runs from the entry goes on running. */
 async function moveToTrash(place: EntryPlace, lock: EntryLock, { trash, owner }: InstallationContext): Promise<void> {
-  // Without it the rename below says ENOENT, as it does when the entry has gone.
-  await makeDirectories(trash);
+  // Without it the rename below says ENOENT, as it does when the entry has gone; and what follows the rename must not fail for want of the other.
+  for (const directory of [trash, place.records]) await makeDirectories(directory);
   await lock.assertHeld();
   try {
     await rename(place.path, join(trash, `${owner}.${uniqueName()}`));
@@ -218,7 +221,7 @@ async function publishOnce({ place, report, signal }: Installation, staged: Stag
   report({ phase: 'publishing', package: place.package });
   const binding = await bindingOf(staged.directory);
   if (binding === undefined) throw new StagingLostError(staged.directory);
-  const file = await writeRecord(place.records, binding, staged.record);
+  const file = await writeFirstRecord(place.records, binding, staged.record);
   let published = false;
   try {
     await lock.assertHeld();

@@ -28,7 +28,7 @@ export interface ProviderCacheOptions {
   readonly readOnly?: boolean | undefined;
   /** Nothing is ever asked of the network. Default false. */
   readonly offline?: boolean | undefined;
-  /** Default `'auto'`: kernel locks, and leases where the mount has none. */
+  /** Default `'auto'`: kernel locks, and leases where the mount has none or only locks of this host. */
   readonly lockStrategy?: CacheLockStrategy | undefined;
   /** How long a call waits for another process that is at the same package, in milliseconds. Default 30 minutes. */
   readonly lockTimeoutMs?: number | undefined;

@@ -146,7 +146,7 @@ export class ProviderCache implements AsyncDisposable {
     checkExpectedHashes(expectedHashes);
     const parsed = parseRequest(request, this.#options.defaultHost);
     const candidates = exactIdentity(parsed) ?? newestIdentity(parsed, await this.#cachedVersions(parsed.address, parsed.platform));
-    return candidates === undefined ? undefined : this.#lookup(candidates, expectedHashes, signal);
+    return candidates === undefined ? undefined : this.#lookup(candidates, this.#placeOf(candidates), expectedHashes, signal);
   }
 
   /**
@@ -157,7 +157,7 @@ export class ProviderCache implements AsyncDisposable {
     this.#assertOpen();
     for await (const identity of listEntries(this.providersDirectory)) {
       options.signal?.throwIfAborted();
-      const found = await this.#lookup(identity, [], options.signal).catch(passOverUnreadable);
+      const found = await this.#lookup(identity, { ...this.#placeOf(identity), listed: true }, [], options.signal).catch(passOverUnreadable);
       if (found !== undefined) yield found;
     }
   }
@@ -291,8 +291,7 @@ export class ProviderCache implements AsyncDisposable {
     return { bound: value.bound, outcome: started ? value.outcome : 'joined' };
   }
 
-  async #lookup(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Promise<ProviderPackage | undefined> {
-    const place = this.#placeOf(identity);
+  async #lookup(identity: PackageIdentity, place: EntryPlace, expectedHashes: readonly string[], signal: AbortSignal | undefined): Promise<ProviderPackage | undefined> {
     const judgement = await judgeEntry(place, this.#criteria(identity, expectedHashes, signal), this.#known.get(place.package));
     if (judgement.verdict !== 'accepted') return undefined;
     this.#known.set(place.package, judgement.bound);

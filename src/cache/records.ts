@@ -38,6 +38,16 @@ export function recordFile(packagePath: string, binding: EntryBinding): string {
   return `${packageKey(packagePath)}.${binding.inode.toString(36)}-${binding.mtimeNs.toString(36)}.json`;
 }
 
+/**
+ * Writes the record of an entry that is still staged, durably, and answers its file name. Nobody else can be writing this name, so whatever stands
+ * there is a leftover: a rename replaces it, which takes three round trips less than the link that would keep it.
+ */
+export async function writeFirstRecord(directory: string, binding: EntryBinding, record: EntryRecord): Promise<string> {
+  const file = recordFile(record.package, binding);
+  await writeFileAtomic(join(directory, file), serializeRecord(record), { mode: 0o644 });
+  return file;
+}
+
 /** Writes the record of an entry that looks like `binding`, durably. One that is there and can be read stays. Answers its file name. */
 export async function writeRecord(directory: string, binding: EntryBinding, record: EntryRecord): Promise<string> {
   const file = recordFile(record.package, binding);

@@ -2,13 +2,14 @@
  * One package from its registry into private staging: downloaded, verified, unpacked, hashed and made durable. Nothing
  * here is visible to anyone; whoever publishes it needs to check nothing more.
  */
-import { mkdir, unlink } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEFAULT_ARCHIVE_LIMITS, extractZip, type ArchiveLimits, type ExtractedFile } from '../archive/index.ts';
 import { redactUrl } from '../diagnostics.ts';
 import { ChecksumMismatchError, HashMismatchError, InvalidArchiveError, SignatureInvalidError, UnsafeArchiveError } from '../errors.ts';
 import { isPluginExecutable } from '../layout/index.ts';
-import type { PackageMetadata, RegistryClient } from '../registry/index.ts';
+import type { OpenFile } from '../atomic/index.ts';
+import type { OpenDownload, PackageMetadata, RegistryClient } from '../registry/index.ts';
 import { checkRegistryPackages, checksumFor, matchesExpected, packageHashFromFiles, parseChecksums } from '../verify/index.ts';
 import { fileSystemError } from '../system-errors.ts';
 import type { SignatureThread } from '../verify/signature-thread.ts';
@@ -52,22 +53,35 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
   if (rules.signature !== 'off') options.signatures();
   report({ phase: 'resolving', package: name });
   const metadata = await registry.package(identity.address, identity.version, identity.platform, { signal });
-  const archive = join(staging, 'package.zip');
+  const zips: OpenFile[] = [];
+  try {
+    const [downloaded, sums] = await bothOrNone(
+      signal,
+      async (either) => {
+        const finished = await registry.downloadOpen(metadata, join(staging, 'package.zip'), {
+          signal: either,
+          // A zip is not larger than what it holds, but for its headers; without a limit a lying server could fill everybody's volume.
+          maxBytes: largestZip(options.limits),
+          onProgress: ({ receivedBytes, totalBytes }) => {
+            report({ phase: 'downloading', package: name, receivedBytes, totalBytes });
+          },
+        });
+        zips.push(finished.file);
+        return finished;
+      },
+      (either) => checkSums(metadata, options, either),
+    );
+    return await unpackVerified(identity, metadata, { ...downloaded, sums }, join(staging, 'package'), options);
+  } finally {
+    for (const zip of zips) await discard(zip);
+  }
+}
 
-  const [downloaded, sums] = await bothOrNone(
-    signal,
-    (either) =>
-      registry.download(metadata, archive, {
-        signal: either,
-        // A zip is not larger than what it holds, but for its headers; without a limit a lying server could fill everybody's volume.
-        maxBytes: largestZip(options.limits),
-        onProgress: ({ receivedBytes, totalBytes }) => {
-          report({ phase: 'downloading', package: name, receivedBytes, totalBytes });
-        },
-      }),
-    (either) => checkSums(metadata, options, either),
-  );
-  report({ phase: 'verifying', package: name });
+type VerifiedDownload = OpenDownload & { readonly sums: Pick<Provenance, 'checksum' | 'signature'> };
+
+async function unpackVerified(identity: PackageIdentity, metadata: PackageMetadata, downloaded: VerifiedDownload, directory: string, options: StageOptions): Promise<StagedPackage> {
+  const name = identityPath(identity);
+  options.report({ phase: 'verifying', package: name });
   const subject = redactUrl(downloaded.finalUrl);
   if (downloaded.sha256 !== metadata.shasum) {
     const detail = `${downloaded.bytes} bytes of ${downloaded.contentType ?? 'no content type'}`;
@@ -80,8 +94,7 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
     archiveBytes: downloaded.bytes,
   });
 
-  const directory = join(staging, 'package');
-  const files = await unpack(identity, archive, directory, options);
+  const files = await unpack(identity, downloaded.file, directory, options);
   const h1 = packageHashFromFiles(files);
   const zh = `zh:${downloaded.sha256}`;
   if (options.expectedHashes.length > 0 && matchesExpected(options.expectedHashes, [h1, zh]) !== 'match') {
@@ -91,10 +104,11 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
     provedBy: 'archive',
     url: subject,
     archiveBytes: downloaded.bytes,
-    ...sums,
+    ...downloaded.sums,
     installedAt: new Date().toISOString(),
   };
-  const executable = await describeExecutable(directory, identity.address.type, name);
+  const topLevel = files.map((file) => file.name).filter((file) => !file.includes('/'));
+  const executable = await describeExecutable(directory, topLevel, identity.address.type, name);
   const unpacked = { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
   return { directory, record: { package: name, h1, zh, unpacked, executable, provenance } };
 }
@@ -130,26 +144,34 @@ async function checkSignature(metadata: PackageMetadata, sums: Uint8Array, signa
   return { status: 'verified', fingerprint, keyId, expired, signedBeforeExpiry };
 }
 
-async function unpack(identity: PackageIdentity, archive: string, directory: string, { limits, signal, report }: StageOptions): Promise<ExtractedFile[]> {
-  try {
-    await mkdir(directory, { mode: 0o700 });
-  } catch (error) {
-    throw fileSystemError(error, 'create', directory);
-  }
+async function unpack(identity: PackageIdentity, archive: OpenFile, directory: string, { limits, signal, report }: StageOptions): Promise<ExtractedFile[]> {
   const name = identityPath(identity);
-  const files = await extractZip(archive, directory, {
+  return extractZip(archive, directory, {
     limits,
     signal,
     isExecutable: (name) => isPluginExecutable(identity.address.type, name),
     onProgress: ({ writtenBytes, totalBytes }) => {
       report({ phase: 'unpacking', package: name, writtenBytes, totalBytes });
     },
-  }).catch((error: unknown) => {
+  }).catch(async (error: unknown) => {
+    if (error instanceof InvalidArchiveError) await assertWritten(archive);
     throw namedAfter(name, error);
   });
-  // The zip has served, and its space may be needed; if it cannot be removed now, it goes with its directory.
-  await unlink(archive).catch(() => undefined);
-  return files;
+}
+
+/** Bytes that were hashed as they arrived and read back otherwise: a full network volume tells of it only when it is asked, and the archive is not to blame. */
+async function assertWritten({ path, handle }: OpenFile): Promise<void> {
+  try {
+    await handle.datasync();
+  } catch (error) {
+    throw fileSystemError(error, 'write', path);
+  }
+}
+
+/** The zip has served, and its space may be needed; if it cannot be removed now, it goes with its directory. */
+async function discard({ path, handle }: OpenFile): Promise<void> {
+  await handle.close().catch(() => undefined);
+  await unlink(path).catch(() => undefined);
 }
 
 /** An archive's fault is told of the package: the path in staging is gone by the time that anyone reads of it. */

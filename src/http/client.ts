@@ -12,7 +12,7 @@ import { checkHeaders } from './origin-headers.ts';
 import { discardBody, type Answer } from './request.ts';
 import { withRetries } from './retry.ts';
 import { resolveSettings } from './settings.ts';
-import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, ReadOptions, RequestOptions } from './types.ts';
+import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, OpenDownload, ReadOptions, RequestOptions } from './types.ts';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
@@ -94,9 +94,18 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   }
 
   async function download(given: string | URL, target: DownloadTarget, request: DownloadOptions = {}): Promise<DownloadResult> {
+    const { finalUrl, bytes, sha256, contentType } = await downloadInto(given, target, request, (file) => file.close());
+    return { finalUrl, bytes, sha256, contentType };
+  }
+
+  function downloadOpen(given: string | URL, target: DownloadTarget, request: DownloadOptions = {}): Promise<OpenDownload> {
+    return downloadInto(given, target, request, () => Promise.resolve());
+  }
+
+  async function downloadInto(given: string | URL, { path }: DownloadTarget, request: DownloadOptions, end: (file: DownloadFile) => Promise<void>): Promise<OpenDownload> {
     return run(given, request, async (url, call) => {
       const { signal } = call;
-      const file = await raceAbort(DownloadFile.create(target.path), signal, (late) => void late.abandon());
+      const file = await raceAbort(DownloadFile.create(path), signal, (late) => void late.abandon());
       try {
         const answer = await exchange(url, request, call, async (answered) => {
           await raceAbort(file.begin((error) => answered.body.destroy(error)), signal);
@@ -105,7 +114,8 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
         });
         const bytes = file.bytes;
         const sha256 = await raceAbort(file.finish(), signal);
-        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'] };
+        await raceAbort(end(file), signal);
+        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: { path, handle: file.handle } };
       } catch (error) {
         const closing = file.abandon();
         await (signal.aborted ? Promise.race([closing, delay(CLOSE_GRACE_MS)]) : closing);
@@ -118,6 +128,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     getText,
     getBytes,
     download,
+    downloadOpen,
     async close() {
       closed = true;
       for (const call of calls) call.cancel('the client was closed');

@@ -12,7 +12,7 @@ import { fileSystemError } from '../system-errors.ts';
  */
 export const BLOCK_BYTES: number = 256 * 1024;
 
-/** Create it, then for each attempt {@link begin}, {@link add} every chunk, and at last {@link finish}, or {@link abandon} after a failure. */
+/** Create it, then for each attempt {@link begin}, {@link add} every chunk, at last {@link finish}, and {@link close} it, or {@link abandon} it after a failure. */
 export class DownloadFile {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -29,10 +29,10 @@ export class DownloadFile {
     this.#handle = handle;
   }
 
-  /** Creates the file; it must not exist (no link is followed). Only the owner may read it. */
+  /** Creates the file, for writing and reading; it must not exist (no link is followed). Only the owner may read it. */
   static async create(path: string): Promise<DownloadFile> {
     try {
-      return new DownloadFile(path, await open(path, 'wx', 0o600));
+      return new DownloadFile(path, await open(path, 'wx+', 0o600));
     } catch (error) {
       throw fileSystemError(error, 'create', path);
     }
@@ -46,6 +46,11 @@ export class DownloadFile {
     this.#filled = 0;
     this.#position = 0;
     this.#hash = createHash('sha256');
+  }
+
+  /** The file itself, for whoever reads it after {@link finish}. */
+  get handle(): FileHandle {
+    return this.#handle;
   }
 
   /** The bytes added since {@link begin}. */
@@ -65,12 +70,16 @@ export class DownloadFile {
     }
   }
 
-  /** Writes the rest and closes the file; a shared volume may report a full disk only then. Gives the SHA-256 in hex. */
+  /** Writes the rest. Gives the SHA-256 in hex. */
   async finish(): Promise<string> {
     await this.#flush();
     await this.#writing;
-    await this.#handle.close().catch((error: unknown) => Promise.reject(fileSystemError(error, 'close', this.#path)));
     return this.#hash.digest('hex');
+  }
+
+  /** Closes the file; a shared volume may report a full disk only then. */
+  async close(): Promise<void> {
+    await this.#handle.close().catch((error: unknown) => Promise.reject(fileSystemError(error, 'close', this.#path)));
   }
 
   /** Closes the file after a failure, which is the one that counts. */

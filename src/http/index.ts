@@ -4,6 +4,7 @@ export type {
   DownloadOptions,
   DownloadProgress,
   DownloadResult,
+  OpenDownload,
   DownloadTarget,
   HttpClient,
   HttpClientOptions,

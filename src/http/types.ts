@@ -1,4 +1,5 @@
 /** What the http room takes and gives. Types only. */
+import type { OpenFile } from '../atomic/index.ts';
 
 /** Options of one client. Times are in milliseconds. */
 export interface HttpClientOptions {
@@ -100,6 +101,12 @@ export interface DownloadResult {
   readonly contentType?: string | undefined;
 }
 
+/** A finished download whose file is still open. */
+export interface OpenDownload extends DownloadResult {
+  /** Its file, open for reading and writing. The caller closes it. */
+  readonly file: OpenFile;
+}
+
 /** A client: connections are shared by all its calls, which may run at once. */
 export interface HttpClient {
   /** Reads a text (UTF-8) into memory. */
@@ -108,6 +115,8 @@ export interface HttpClient {
   getBytes(url: string | URL, options?: ReadOptions): Promise<HttpResponse & { readonly bytes: Uint8Array }>;
   /** Streams a body into a new file, and hashes it on the way. */
   download(url: string | URL, target: DownloadTarget, options?: DownloadOptions): Promise<DownloadResult>;
+  /** As `download`, and leaves the file open for whoever reads it: on NFS closing and opening it again is three round trips. After a failure it is closed. */
+  downloadOpen(url: string | URL, target: DownloadTarget, options?: DownloadOptions): Promise<OpenDownload>;
   /** Ends all calls that still run (they reject with a `NetworkError`) and closes all connections. Idempotent. */
   close(): Promise<void>;
 }

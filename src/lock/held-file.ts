@@ -60,12 +60,14 @@ export async function holdFile(path: string, request: HoldRequest, wait: Wait | 
     let keep = false;
     try {
       const network = await request.isNetwork(path);
-      const granted = network
-        ? await pollForGrant(path, file, mode === 'shared', wait)
+      const before = network ? await lockableStats(path, file.handle) : undefined;
+      const granted = before !== undefined
+        ? await pollForGrant(path, file, mode === 'shared', before.dev, wait)
         : await queueForGrant(path, locks, file, mode === 'shared', wait);
-      if (!granted) return undefined;
+      if (granted === 'refused') return undefined;
       if (wait?.signal?.aborted === true) throw abortReason(wait.signal);
-      const stats = await statsIfInPlace(path, file.handle, network);
+      // A server that granted the lock at once was asked for the file by its name one round trip ago, and two more would say it again.
+      const stats = before !== undefined && granted === 'at-once' ? before : await statsIfInPlace(path, file.handle, network);
       if (stats !== undefined) {
         keep = true;
         const result: HeldFile = { path, ...file, mode, network, stats };
@@ -103,12 +105,23 @@ export async function isInPlace(file: HeldFile): Promise<boolean> {
 }
 
 async function statsIfInPlace(path: string, handle: FileHandle, network: boolean): Promise<BigIntStats | undefined> {
+  if (network) {
+    const stats = await lockableStats(path, handle);
+    return (await standsFor(path, stats)) ? stats : undefined;
+  }
   // On a local disk both answers are in memory, for the file was opened by this path: 5 µs here, 60 and more by way of libuv's threads (measured).
-  const stats = network ? await handle.stat({ bigint: true }) : fstatSync(handle.fd, { bigint: true });
-  if (!stats.isFile()) throw new LockUnsupportedError(path, 'it is not a regular file; give the lock a file of its own');
-  if (network) return (await standsFor(path, stats)) ? stats : undefined;
+  const stats = checkLockable(path, fstatSync(handle.fd, { bigint: true }));
   const there = statSync(path, { bigint: true, throwIfNoEntry: false });
   return there !== undefined && isSame(stats, there) ? stats : undefined;
+}
+
+async function lockableStats(path: string, handle: FileHandle): Promise<BigIntStats> {
+  return checkLockable(path, await handle.stat({ bigint: true }));
+}
+
+function checkLockable(path: string, stats: BigIntStats): BigIntStats {
+  if (!stats.isFile()) throw new LockUnsupportedError(path, 'it is not a regular file; give the lock a file of its own');
+  return stats;
 }
 
 async function statIfPresent(path: string): Promise<BigIntStats | undefined> {
@@ -120,34 +133,35 @@ async function statIfPresent(path: string): Promise<BigIntStats | undefined> {
   }
 }
 
-async function queueForGrant(path: string, locks: NativeLocks, { handle }: OpenLockFile, shared: boolean, wait: Wait | undefined): Promise<boolean> {
+type Grant = 'at-once' | 'after-a-wait' | 'refused';
+
+async function queueForGrant(path: string, locks: NativeLocks, { handle }: OpenLockFile, shared: boolean, wait: Wait | undefined): Promise<Grant> {
   for (let attempts = 1; ; attempts += 1) {
     try {
-      if (locks.tryLock(handle.fd, { shared })) return true;
-      if (wait === undefined) return false;
+      if (locks.tryLock(handle.fd, { shared })) return 'at-once';
+      if (wait === undefined) return 'refused';
       wait.contended();
       // The queue cannot be left, so whoever does not wait must not enter it.
       if (wait.signal?.aborted === true) throw abortReason(wait.signal);
       await locks.waitForLock(handle.fd, { shared });
-      return true;
+      return 'after-a-wait';
     } catch (error) {
       if (!isContention(error) && !isPassing(error)) throw lockFailure(error, path);
-      if (wait === undefined && attempts === TRIES) return false;
+      if (wait === undefined && attempts === TRIES) return 'refused';
     }
     await delay(Math.min(attempts, LONGEST_POLL_MS), wait?.signal);
   }
 }
 
-async function pollForGrant(path: string, { handle }: OpenLockFile, shared: boolean, wait: Wait | undefined): Promise<boolean> {
-  const { dev } = await handle.stat({ bigint: true });
+async function pollForGrant(path: string, { handle }: OpenLockFile, shared: boolean, device: bigint, wait: Wait | undefined): Promise<Grant> {
   let attempts = 1;
   for (let longest = 2 * SHORTEST_POLL_MS; ; longest = Math.min(2 * longest, LONGEST_POLL_MS)) {
     try {
-      if (await tryLockOnThread(dev, handle.fd, shared)) return true;
-      if (wait === undefined) return false;
+      if (await tryLockOnThread(device, handle.fd, shared)) return attempts === 1 ? 'at-once' : 'after-a-wait';
+      if (wait === undefined) return 'refused';
     } catch (error) {
       if (!isContention(error) && !isPassing(error)) throw lockFailure(error, path);
-      if (wait === undefined && attempts === TRIES) return false;
+      if (wait === undefined && attempts === TRIES) return 'refused';
     }
     attempts += 1;
     wait?.contended();

@@ -2,6 +2,7 @@
  * The kernel lock with what makes it usable between strangers: the holder's name in the file, a heartbeat where the lock can be lost without
  * its holder's doing, and a check that it still is the lock. Freed by the kernel the moment its process dies.
  */
+import { raceAbort } from '../abort.ts';
 import { LockLostError } from '../errors.ts';
 import { logger } from '../diagnostics.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
@@ -110,8 +111,9 @@ function kernelLock(file: HeldFile, start: (onLost: OnLost) => Heartbeat | undef
     return releasing;
   };
   const assertHeld = async (): Promise<void> => {
+    // The look first: the write would make an NFS client ask once more. On a mount that hangs neither is waited for longer than the term.
+    if (releasing === undefined && !loss.signal.aborted) await raceAbort(assertInPlace(file, onLost), loss.signal);
     if (releasing === undefined) await heartbeat?.beatNow();
-    if (releasing === undefined && !loss.signal.aborted) await assertInPlace(file, onLost);
     loss.signal.throwIfAborted();
     if (releasing !== undefined) throw new LockLostError(path, 'it was released by this process');
   };

@@ -1,6 +1,7 @@
 /**
- * Opening a lock file. It is made once and never removed or truncated: its inode is the lock. No symbolic link is followed, and O_CREAT is
- * given only where the file is missing, because `fs.protected_regular` refuses it for another user's file in a sticky directory (EACCES, measured).
+ * Opening a lock file. It is made once and never removed or truncated: its inode is the lock. No symbolic link is followed. One call opens or makes it
+ * (on NFS one round trip, where a look, a miss and an exclusive creation are four); where `fs.protected_regular` refuses O_CREAT for another user's
+ * file in a sticky directory (EACCES, measured), it is opened without.
  */
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -38,22 +39,25 @@ const ATTEMPTS = 20;
  */
 export async function openLockFile(path: string, request: LockFileRequest): Promise<OpenLockFile | undefined> {
   for (let attempts = 1; ; attempts += 1) {
+    let refusal: unknown;
+    if (request.createMode !== undefined) {
+      try {
+        return { handle: await open(path, WRITING | constants.O_CREAT, request.createMode), writable: true };
+      } catch (error) {
+        if (!hasSystemError(error, 'EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ESTALE')) throw fileSystemError(error, 'open the lock file', path);
+        refusal = error;
+      }
+    }
     try {
       return await openExisting(path, request.readOnlyToo);
     } catch (error) {
       if (!hasSystemError(error, 'ENOENT', 'ESTALE') || attempts === ATTEMPTS) throw fileSystemError(error, 'open the lock file', path);
-    }
-    if (request.createMode === undefined) return undefined;
-    try {
-      return { handle: await open(path, WRITING | constants.O_CREAT | constants.O_EXCL, request.createMode), writable: true };
-    } catch (error) {
-      if (!hasSystemError(error, 'EEXIST', 'ESTALE')) throw fileSystemError(error, 'create the lock file', path);
+      if (request.createMode === undefined) return undefined;
+      if (!hasSystemError(refusal, 'EEXIST', 'ESTALE')) throw fileSystemError(refusal, 'create the lock file', path);
     }
     // There after all: made meanwhile, or missed by a cache that opening the directory corrects.
-    if (attempts > 1) {
-      await refreshDirectory(dirname(path));
-      await delay(attempts);
-    }
+    await refreshDirectory(dirname(path));
+    await delay(attempts);
   }
 }
 

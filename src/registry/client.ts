@@ -4,7 +4,7 @@
  */
 import { redactUrl } from '../diagnostics.ts';
 import { PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, UnauthorizedError } from '../errors.ts';
-import { createHttpClient, type DownloadProgress, type DownloadResult, type HttpClient, type HttpClientOptions } from '../http/index.ts';
+import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload } from '../http/index.ts';
 import { normalizeHostname, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
 import { credentialSource, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
 import { createDiscovery, discoveryUrl, type Discovery, type ServicesByHost } from './discovery.ts';
@@ -159,11 +159,12 @@ export class RegistryClient implements AsyncDisposable {
    * @throws ResponseTooLargeError - more came than were announced, or than `maxBytes`
    */
   async download(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<DownloadResult> {
-    return this.#http.download(
-      metadata.downloadUrl,
-      { path },
-      { expectedBytes: announcedSize(metadata), maxBytes: options.maxBytes, onProgress: options.onProgress, signal: options.signal },
-    );
+    return this.#http.download(metadata.downloadUrl, { path }, packageRequest(metadata, options));
+  }
+
+  /** As {@link download}, and leaves the file open: `file.handle` reads and writes, and the caller closes it. After a failure it is closed. */
+  async downloadOpen(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<OpenDownload> {
+    return this.#http.downloadOpen(metadata.downloadUrl, { path }, packageRequest(metadata, options));
   }
 
   /** Ends all calls that still run, and closes all connections. Idempotent. */
@@ -201,6 +202,10 @@ export class RegistryClient implements AsyncDisposable {
     if (answer.status !== 200) throw new UnauthorizedError(display, token !== undefined);
     return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
   }
+}
+
+function packageRequest(metadata: PackageMetadata, options: PackageDownloadOptions): DownloadOptions {
+  return { expectedBytes: announcedSize(metadata), maxBytes: options.maxBytes, onProgress: options.onProgress, signal: options.signal };
 }
 
 /** The size that the registry gives, where it is one; what is wrong with it otherwise is for verification to say. */

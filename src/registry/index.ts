@@ -4,7 +4,8 @@
  *
  * @packageDocumentation
  */
-export type { DownloadProgress, DownloadResult, HttpClientOptions } from '../http/index.ts';
+export type { DownloadProgress, DownloadResult, HttpClientOptions, OpenDownload } from '../http/index.ts';
+export type { OpenFile } from '../atomic/index.ts';
 export { RegistryClient } from './client.ts';
 export type { ChecksumsDocument, PackageDownloadOptions, RegistryCallOptions, RegistryClientOptions } from './client.ts';
 export type { CredentialsByHost, Environment, HostCredentials } from './credentials.ts';

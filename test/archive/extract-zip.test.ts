@@ -146,13 +146,14 @@ describe('extractZip', () => {
 });
 
 describe('extractZip and its destination', () => {
-  it('wants it empty, and there', async (t) => {
+  it('makes it, or wants it empty', async (t) => {
     const directory = await withTemporaryDirectory(t);
     const zip = join(directory, 'a.zip');
     await writeFile(zip, makeZip({ a: 'A' }));
     await mkdir(join(directory, 'full/x'), { recursive: true });
     await assert.rejects(extractZip(zip, join(directory, 'full')), InvalidOptionError);
-    await assert.rejects(extractZip(zip, join(directory, 'none')), { systemCode: 'ENOENT', operation: 'list' });
+    await assert.rejects(extractZip(zip, join(directory, 'none/none')), { systemCode: 'ENOENT', operation: 'create' });
+    assert.equal((await extractZip(zip, join(directory, 'none'))).length, 1);
     await assert.rejects(extractZip(join(directory, 'none.zip'), join(directory, 'full')), { systemCode: 'ENOENT', operation: 'open' });
   });
 

@@ -27,17 +27,6 @@ describe('a state directory of which somebody has cleared away parts', () => {
   }
 });
 
-describe('the records of an entry that was removed', () => {
-  it('go with the next installation', async (t) => {
-    const { cache, directory } = await withCache(t);
-    for (let round = 0; round < 3; round += 1) {
-      assert.equal((await cache.ensure(THING)).outcome, 'installed');
-      assert.equal((await readdir(join(directory, 'state/records'))).length, 1);
-      await rm(join(directory, THING_PATH), { recursive: true });
-    }
-  });
-});
-
 /** What may stand in the place of a record, or in one. The second word says what the next call makes of it. */
 const ODD_RECORDS: readonly (readonly [what: string, outcome: 'hit' | 'adopted', spoil: (file: string) => Promise<unknown>])[] = [
   ['a directory', 'adopted', async (file) => mkdir(file)],

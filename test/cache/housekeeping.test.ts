@@ -1,6 +1,6 @@
 /** What dead processes left is cleared away; what living ones need is not. */
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { uniqueName } from '../../src/atomic/index.ts';
@@ -10,7 +10,7 @@ import { enterPresence, presenceOf } from '../../src/cache/presence.ts';
 import { startChild, type Child } from '../support/child.ts';
 import type { EmbeddedRegistry } from '../support/registry/index.ts';
 import type { EnsureTask } from './fixtures/ensure.ts';
-import { HOST, openCache, THING, treeOf, withCache } from './support.ts';
+import { HOST, openCache, THING, THING_PATH, treeOf, withCache } from './support.ts';
 
 /** Time stamps cannot be set back for good (ctime), so the terms are cut short instead. */
 const AT_ONCE: HousekeepingAges = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, everyMs: 0 };
@@ -106,13 +106,45 @@ describe('what nobody needs', () => {
     const places = await findStaging(directories);
     const presence = await enterPresence(directories.presence);
     t.after(() => presence.leave());
-    const leave = (): Promise<string | undefined> => mkdir(join(places.staging, uniqueName()), { recursive: true });
+    const leave = async (): Promise<void> => {
+      const path = join(places.staging, uniqueName());
+      await mkdir(path);
+      // The file system's own clock may tick every few milliseconds only.
+      while ((await presence.touch()) - (await stat(path)).mtimeMs <= AT_ONCE.deadMs) await new Promise(setImmediate);
+    };
     await leave();
     await keepHouse(directories, places, presence, NEVER, { ...AT_ONCE, everyMs: 3_600_000 });
     assert.deepEqual(await readdir(places.staging), []);
     await leave();
     await keepHouse(directories, places, presence, NEVER, { ...AT_ONCE, everyMs: 3_600_000 });
     assert.equal((await readdir(places.staging)).length, 1);
+  });
+});
+
+describe('the records of entries that somebody removed', () => {
+  it('are swept; that of the entry which stands there stays', async (t) => {
+    const { cache, directory } = await withCache(t);
+    const records = join(directory, 'state/records');
+    for (let round = 1; round <= 3; round += 1) {
+      if (round > 1) await rm(join(directory, THING_PATH), { recursive: true });
+      assert.equal((await cache.ensure(THING)).outcome, 'installed');
+      assert.equal((await readdir(records)).length, round);
+    }
+    await sweepAtOnce(directory);
+    assert.equal((await readdir(records)).length, 1);
+    assert.equal((await cache.ensure(THING)).outcome, 'hit');
+  });
+
+  it('stay as long as one of them may name the hash of what was restored', async (t) => {
+    const { cache, directory } = await withCache(t);
+    const entry = join(directory, THING_PATH);
+    await cache.ensure(THING);
+    await cp(entry, `${entry}.copy`, { recursive: true });
+    await rm(entry, { recursive: true });
+    await rename(`${entry}.copy`, entry);
+    await sweepAtOnce(directory);
+    assert.equal((await readdir(join(directory, 'state/records'))).length, 1);
+    assert.equal((await cache.ensure(THING)).outcome, 'hit');
   });
 });
 

@@ -218,7 +218,7 @@ describe('a mount that keeps its locks on this host: NFSv3 with nolock', { skip:
     await lease.release();
   });
 
-  it('makes a cache take leases, and say so', { todo: 'src/cache/entry-lock.ts asks for kernel locks by name, and gets those of this host' }, async (t) => {
+  it('makes a cache take leases, and say so', async (t) => {
     const { other } = await withDirectory(t, 'vers=3,nolock');
     const events: unknown[] = [];
     const onEvent = (data: unknown): void => void events.push(data);
