@@ -28,11 +28,13 @@ describe('a server that is restarted', { skip: withoutFaults() }, () => {
     const begun = performance.now();
     const since = (): number => Math.round(performance.now() - begun);
     await restartServer();
-    const granted: number[] = [];
+    let granted = 0;
     const waiting = [known, stranger].map(async (locker) => {
       const lock = await locker.acquire(join(shared.b, 'lock'));
-      granted.push(performance.now());
+      granted += 1;
+      const grantedAt = performance.now();
       await lock.release();
+      return grantedAt;
     });
     await assert.rejects(acquireLock(join(shared.b, 'shared'), { timeoutMs: 3000 }), TIMEOUT, 'the shared lock');
     await assert.rejects(acquireLock(join(shared.b, 'lease'), { strategy: 'lease', leaseMs: 60_000, timeoutMs: 3000 }), TIMEOUT, 'the lease');
@@ -43,15 +45,14 @@ describe('a server that is restarted', { skip: withoutFaults() }, () => {
     await (await acquireLock(join(shared.b, 'shared'), { mode: 'shared' })).release();
     // Time enough for ten tries of each.
     await setTimeout(2000);
-    assert.deepEqual(granted, []);
+    assert.equal(granted, 0);
     for (const lock of [held, together, lease]) await lock.assertHeld();
     await writeFileAtomic(join(shared.a, 'file'), 'content');
     assert.equal(held.signal.aborted, false);
 
     const releasedAt = performance.now();
     await held.release();
-    await Promise.all(waiting);
-    const tookMs = (granted[0] ?? Infinity) - releasedAt;
+    const tookMs = Math.min(...(await Promise.all(waiting))) - releasedAt;
     t.diagnostic(`B had the lock ${Math.round(tookMs)} ms after A's release`);
     assert.ok(tookMs < HAND_OFF_MS, `${tookMs} ms`);
     await together.release();

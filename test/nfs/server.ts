@@ -1,5 +1,5 @@
 /** The server part of the lab: the kernel's own NFS server, NFSv4.1 and 4.2 only, on a tmpfs. Runs inside the guest. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { command, daemon } from './shell.ts';
 
 /** What the server exports, as it lies on the server. */
@@ -27,12 +27,56 @@ export function prepareServer(): void {
   daemon('nfsdcld', '-p', `${state}/rpc_pipefs`);
 }
 
-/** Starts the server, and its grace period with it. */
+/** The server waits for its daemon for 5 s, which on a loaded machine may be too short. */
+const STARTS = 5;
+
+/**
+ * Starts the server, and its grace period with it. One that has not found its daemon remembers its clients elsewhere, and after its next start it would know
+ * none of them, and give their locks away: it is started again.
+ */
 export function startServer(): void {
-  command('rpc.nfsd', '-N', '3', '-V', '4', '-N', '4.0', '-V', '4.1', '-V', '4.2', '-U', '4');
+  for (let starts = 1; ; starts += 1) {
+    command('rpc.nfsd', '-N', '3', '-V', '4', '-N', '4.0', '-V', '4.1', '-V', '4.2', '-U', '4');
+    if (hasFoundDaemon()) return;
+    if (starts === STARTS) throw new Error('the server does not find nfsdcld');
+    stopServer();
+  }
+}
+
+/** By the last of the kernel's messages about it. */
+function hasFoundDaemon(): boolean {
+  const last = kernelMessages().match(/NFSD: Using .* client tracking operations/gu)?.at(-1);
+  return last === undefined || last.includes('nfsdcld');
+}
+
+function kernelMessages(): string {
+  const log = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK);
+  const messages: string[] = [];
+  try {
+    // One message each time, and EAGAIN after the last.
+    for (const buffer = Buffer.alloc(8192); ; ) messages.push(buffer.toString('utf8', 0, readSync(log, buffer)));
+  } catch {
+    return messages.join('');
+  } finally {
+    closeSync(log);
+  }
 }
 
 /** Stops it: its clients wait, and ask it for their locks again when it is back. */
 export function stopServer(): void {
   command('rpc.nfsd', '0');
+}
+
+/** Exports a small file system of its own, in a directory of the export; `end` takes it away again. */
+export function exportSmall(directory: string, name: string, size: string): { readonly end: () => void } {
+  const path = `${directory}/${name}`;
+  mkdirSync(path);
+  command('mount', '-t', 'tmpfs', '-o', `size=${size},mode=1777`, 'tmpfs', path);
+  command('exportfs', '-o', 'rw,fsid=7,no_subtree_check,no_root_squash,insecure', `*:${path}`);
+  return {
+    end: () => {
+      command('exportfs', '-u', `*:${path}`);
+      command('umount', '-l', path);
+    },
+  };
 }
