@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { hasSystemError } from '../../src/system-errors.ts';
 import { sharedTmpdir } from '../support/machine/machine.ts';
 
+/** The exit code of a guest that asks for a new machine in its place: a file that hung may have left a client cut off, or a server stopped. */
+export const UNFIT = 75;
+
 /** Makes the directory; the files are taken in this order. */
 export function makeQueue(files: readonly string[]): string {
   const queue = mkdtempSync(join(sharedTmpdir(), 'rwx-cache-queue-'));

@@ -8,7 +8,7 @@ import { run } from 'node:test';
 import { spec, type TestEvent } from 'node:test/reporters';
 import { createClient, mountAs } from './client.ts';
 import { labEnvironment, type Lab } from './lab.ts';
-import { takeFile } from './queue.ts';
+import { takeFile, UNFIT } from './queue.ts';
 import { beginMark, endMark, type FileResult } from './report.ts';
 import { prepareServer, startServer } from './server.ts';
 
@@ -28,10 +28,11 @@ function makeLab(): Lab {
   return { a, b, slowB, faults: true };
 }
 
-async function runFile(file: string): Promise<FileResult> {
+async function runFile(file: string): Promise<FileResult & { readonly hung: boolean }> {
   const begun = performance.now();
   const counts = { passed: 0, failed: 0, skipped: 0, todo: 0 };
   const failures: string[] = [];
+  let hung = false;
   const count = (event: TestEvent): void => {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') return;
     const { name, details, skip, todo } = event.data;
@@ -39,7 +40,8 @@ async function runFile(file: string): Promise<FileResult> {
     if (given(todo)) counts.todo += 1;
     else if (given(skip)) counts.skipped += 1;
     else if (event.type === 'test:pass') counts.passed += details.type === 'suite' ? 0 : 1;
-    else if (!isSubtestsFailure(event.data.details.error)) {
+    else if (failureType(event) !== 'subtestsFailed') {
+      hung ||= failureType(event) === 'testTimeoutFailure' && event.data.nesting === 0;
       counts.failed += 1;
       failures.push(name);
     }
@@ -54,12 +56,12 @@ async function runFile(file: string): Promise<FileResult> {
   }, reporter);
   for await (const text of reporter) process.stdout.write(String(text));
   await piped;
-  return { file, seconds: (performance.now() - begun) / 1000, ...counts, failures };
+  return { file, seconds: (performance.now() - begun) / 1000, ...counts, failures, hung };
 }
 
-/** A suite that fails because of its tests: they are counted already. */
-function isSubtestsFailure(error: Error): boolean {
-  return 'failureType' in error && error.failureType === 'subtestsFailed';
+/** `subtestsFailed` is a suite that fails because of its tests: they are counted already. */
+function failureType({ data: { details } }: Extract<TestEvent, { type: 'test:fail' }>): unknown {
+  return 'failureType' in details.error ? details.error.failureType : undefined;
 }
 
 /** The runner's own totals of one file; the report has them for all. */
@@ -73,6 +75,7 @@ if (queue === undefined) throw new Error('this is a part of the NFS suite: run i
 if (guest) Object.assign(process.env, labEnvironment(makeLab()));
 for (let file = takeFile(queue); file !== undefined; file = takeFile(queue)) {
   console.log(beginMark(file));
-  const result = await runFile(file);
+  const { hung, ...result } = await runFile(file);
   console.log(endMark(result));
+  if (hung && guest) process.exit(UNFIT);
 }
