@@ -2,15 +2,14 @@
  * The installation of one package, from the lock to the publish. One rename makes the package visible; everything
  * before it happens in private staging, and everything that may go wrong leaves the tree as it was.
  */
-import { rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { makeDirectories, publishDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
+import { dirname } from 'node:path';
+import { makeDirectories, publishDirectory, withStagingDirectory } from '../atomic/index.ts';
+import { syncDirectory } from '../atomic/sync.ts';
 import { touchDirectory } from '../atomic/touch-directory.ts';
 import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { EntryConflictError, FileSystemError, LockLostError, StagingLostError } from '../errors.ts';
 import type { RegistryClient } from '../registry/index.ts';
-import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
 import { watchForEntry } from './arrival.ts';
 import { bindingOf, hashEntry, type EntryPlace } from './entry.ts';
@@ -18,8 +17,10 @@ import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.
 import type { ProgressListener } from './progress.ts';
 import type { Outcome, PackageIdentity } from './provider-package.ts';
 import { readAllRecords, removeRecords, strengthenRecord, writeFirstRecord, writeRecord } from './records.ts';
+import { hasSystemError } from '../system-errors.ts';
 import type { SignatureThread } from '../verify/signature-thread.ts';
 import { waitUntilSettled } from './settle.ts';
+import { moveToTrash } from './trash.ts';
 import { stagePackage, type StagedPackage } from './staged-package.ts';
 
 const log = logger('cache');
@@ -105,6 +106,8 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
     let judgement = await judgeEntry(place, { ...criteria, signal });
     // Missing, though somebody has been here before: the last chance that it is a cache's answer, before a download.
     if (judgement.verdict === 'missing' && place.network && lock.usedBefore && (await touchDirectory(dirname(place.path)))) judgement = await judgeEntry(place, { ...criteria, signal });
+    // Whoever published it may have been killed before its name was durable.
+    if (judgement.verdict === 'accepted') await syncDirectory(dirname(place.path)).catch(() => undefined);
     if (judgement.verdict === 'accepted') return { bound: judgement.bound, outcome: judgement.adopted ? 'adopted' : 'joined' };
     return await withStagingDirectory(
       context.staging,
@@ -143,7 +146,10 @@ async function publishStaged(task: Installation, staged: StagedPackage, lock: En
     if (blocked) {
       const proved = await settleConflict(task, staged, context);
       if (proved !== undefined) return { bound: proved, outcome: 'adopted' };
-      await moveToTrash(place, lock, context);
+      // What follows the move must not fail for want of it.
+      await makeDirectories(place.records);
+      await lock.assertHeld();
+      await moveToTrash(place, context.trash, context.owner);
       moved = true;
     }
     const bound = await publishOnce(task, staged, lock);
@@ -201,19 +207,6 @@ async function settleConflict(task: Installation, staged: StagedPackage, { settl
   if (adopted !== undefined || onConflict === 'repair') return adopted;
   const hashed = await hashEntry(place, signal);
   throw new EntryConflictError(place.path, staged.record.h1, hashed?.h1 ?? 'nothing that can be hashed');
-}
-
-/** Into the trash by one rename: a program that runs from the entry goes on running. */
-async function moveToTrash(place: EntryPlace, lock: EntryLock, { trash, owner }: InstallationContext): Promise<void> {
-  // Without it the rename below says ENOENT, as it does when the entry has gone; and what follows the rename must not fail for want of the other.
-  for (const directory of [trash, place.records]) await makeDirectories(directory);
-  await lock.assertHeld();
-  try {
-    await rename(place.path, join(trash, `${owner}.${uniqueName()}`));
-  } catch (error) {
-    if (!hasSystemError(error, 'ENOENT')) throw fileSystemError(error, 'move to the trash', place.path);
-  }
-  publishEvent('cache:moved-to-trash', { package: place.package });
 }
 
 /** Record, fence, rename. Answers `undefined` when someone without our lock was first. */

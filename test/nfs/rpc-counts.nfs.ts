@@ -1,5 +1,6 @@
 /** How many RPCs the operations cost: counts, not times, so that they are the same on every machine. */
 import assert from 'node:assert/strict';
+import { release } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -8,15 +9,21 @@ import { acquireLock } from '../../src/lock/index.ts';
 import { tryBareLock } from '../../src/lock/bare-lock.ts';
 import { HOST, openCache, withRegistry } from '../cache/support.ts';
 import { writeManyEntries } from './fixtures/entries.ts';
-import { theLab, withSharedDirectory } from './lab.ts';
+import { theLab, withoutFaults, withSharedDirectory } from './lab.ts';
 import { countRpcs, describeCounts, sum, type RpcCounts } from './mount-stats.ts';
 import { EXPORT } from './server.ts';
 
 const { a } = theLab();
 
+/** The client gives back what the server lent it with a file that was opened before (a delegation) when it likes, in the middle of something else. */
+const LENT = ['DELEGRETURN'];
+
+/** What a client sends for a call is its kernel's business: on another one the counts are shown, and hold nobody to anything. */
+const PINNED = /^6\.1\./u.test(release());
+
 function check(t: TestContext, counts: RpcCounts, budget: number, except: readonly string[] = []): void {
-  t.diagnostic(describeCounts(counts));
-  assert.ok(sum(counts, except) <= budget, `${describeCounts(counts)}; the budget is ${budget}`);
+  t.diagnostic(`${describeCounts(counts)}${PINNED ? '' : `; the budget of ${budget} is for 6.1, and this is ${release()}`}`);
+  if (PINNED) assert.ok(sum(counts, except) <= budget, `${describeCounts(counts)}; the budget is ${budget}`);
 }
 
 describe('the RPCs of', () => {
@@ -43,12 +50,9 @@ describe('the RPCs of', () => {
     const named = async (): Promise<void> => {
       await (await acquireLock(path)).release();
     };
-    // Whoever opens a file for the second time returns what the server lent it at the first (DELEGRETURN): that belongs to neither.
-    for (const work of [named, bare, named]) await work();
-    check(t, await countRpcs(a, bare), 5);
-    const counts = await countRpcs(a, named);
-    check(t, counts, 6);
-    check(t, counts, 5, ['WRITE']);
+    await named();
+    check(t, await countRpcs(a, bare), 5, LENT);
+    check(t, await countRpcs(a, named), 6, LENT);
   });
 
   it('a hit: 4 the first time, 2 repeated', async (t) => {
@@ -80,14 +84,12 @@ describe('the RPCs of', () => {
     await setTimeout(500);
     for (const platform of ['linux_arm64', 'darwin_arm64']) {
       const counts = await countRpcs(a, () => cache.ensure(request(platform)));
-      t.diagnostic(describeCounts(counts));
-      // Of the writes one is the zip's and one the file's; the others are the holder's name, the record, and the fence.
-      assert.equal(counts['WRITE'], 5);
-      assert.ok(sum(counts, ['READ']) - 2 <= 38, describeCounts(counts));
+      // Of the writes one is the zip's and one the file's; the others are the holder's name, the record, and the fence. One file is lent: the zip.
+      check(t, counts, 38 + 2 - 1, ['READ', ...LENT]);
     }
   });
 
-  it('listing 1000 packages', async (t) => {
+  it('listing 1000 packages: 2 for each directory, once they are known; before that 3, and 5 for each package', { skip: withoutFaults() }, async (t) => {
     const shared = await withSharedDirectory(t);
     const registry = await withRegistry(t);
     const entries = await writeManyEntries(join(EXPORT, basename(shared.a), 'cache'), 1000);
@@ -96,9 +98,10 @@ describe('the RPCs of', () => {
     const list = async (): Promise<void> => {
       for await (const { path } of cache.list()) if (path.startsWith(shared.a)) listed += 1;
     };
-    const counts = await countRpcs(a, list);
+    const first = await countRpcs(a, list);
     assert.equal(listed, 1000);
-    t.diagnostic(`${entries.directories} directories: ${describeCounts(counts)}`);
-    t.diagnostic(`again: ${describeCounts(await countRpcs(a, list))}`);
+    // Reading one that was never read takes an ACCESS more; a package has its record (OPEN, READ, CLOSE) and its executable (ACCESS, LOOKUP).
+    check(t, first, 3 * entries.directories + 5 * 1000 + 10, LENT);
+    check(t, await countRpcs(a, list), 2 * (entries.directories + 1000), LENT);
   });
 });
