@@ -28,15 +28,6 @@ async function answer(work: Promise<unknown>): Promise<string> {
   );
 }
 
-/** The export once more, with these options, under the directory's name; unmounted after the test. */
-function mountAgain(t: TestContext, name: 'a' | 'b', shared: string, ...options: readonly string[]): string {
-  const point = mountAs({ name }, `/run/lab/errors-${options.join('-')}`, 'nosharecache', ...options);
-  t.after(() => {
-    command('umount', '-l', point);
-  });
-  return shared.replace(name === 'a' ? theLab().a : theLab().b, point);
-}
-
 describe('ESTALE', { skip: withoutFaults() }, () => {
   it('is what B hears of a directory that A has replaced and of a file that is gone with its server’s memory; the library looks again', async (t) => {
     const shared = await withSharedDirectory(t);
@@ -95,18 +86,21 @@ describe('ESTALE', { skip: withoutFaults() }, () => {
 describe('EIO', { skip: withoutFaults() }, () => {
   it('of a soft mount that is cut off is an error, never a miss, a hit or a lock', async (t) => {
     const shared = await withSharedDirectory(t);
-    t.after(() => { rejoin('a'); });
     const registry = await withRegistry(t);
     await (await openCache(t, registry, { directory: join(shared.b, 'cache') })).ensure(THING);
-    const soft = mountAgain(t, 'a', shared.a, 'soft', 'timeo=5', 'retrans=1');
+    const soft = shared.a.replace(theLab().a, mountAs({ name: 'a' }, '/run/lab/soft', 'nosharecache', 'soft', 'timeo=5', 'retrans=1'));
+    t.after(() => {
+      rejoin('a');
+      command('umount', '-l', '/run/lab/soft');
+    });
     assert.match((await probeLocking(soft)).reason ?? '', /soft: calls fail while the server is away/u);
     const child = startChild(t, new URL('./fixtures/on-mount.js', import.meta.url), [soft, JSON.stringify({ cache: { hosts: registry.hosts(HOST) }, request: THING })]);
     assert.equal(await child.message(), 'ready');
     cutOff('a');
     child.process.send('go');
     const report = (await child.message()) as OnMountReport;
-    for (const [call, came] of Object.entries(report)) t.diagnostic(`${call}: ${came}`);
     rejoin('a');
+    for (const [call, came] of Object.entries(report)) t.diagnostic(`${call}: ${came}`);
     assert.match(report['bare stat'] ?? '', /^(?:EIO|ETIMEDOUT|ESTALE)/u);
     for (const call of ['statFresh', 'writeFileAtomic', 'lookup', 'ensure', 'acquireLock']) assert.match(report[call] ?? '', /^ERR_FILE_SYSTEM (?:EIO|ETIMEDOUT|ESTALE): /u, call);
     assert.equal(report['a lock that was held'], 'ERR_LOCK_LOST');
@@ -151,7 +145,10 @@ describe('EBADF and EROFS', { skip: withoutFaults() }, () => {
     );
     await handle.close();
 
-    const readOnly = mountAgain(t, 'b', shared.b, 'ro');
+    const readOnly = shared.b.replace(theLab().b, mountAs({ name: 'b' }, '/run/lab/read-only', 'nosharecache', 'ro'));
+    t.after(() => {
+      command('umount', '-l', '/run/lab/read-only');
+    });
     await assert.rejects(acquireLock(join(readOnly, 'lock')), (error) => systemErrorName(error) === 'EROFS');
     for (const take of [() => acquireLock(join(readOnly, 'lock'), { mode: 'shared' }), () => acquireBareLock(join(readOnly, 'lock'), { mode: 'exclusive-or-shared' })]) {
       const lock = await take();

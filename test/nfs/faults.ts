@@ -6,16 +6,13 @@ import { clientAddress } from './client.ts';
 import { startServer, stopServer } from './server.ts';
 import { command } from './shell.ts';
 
-/** The two clients. */
-export type ClientName = 'a' | 'b';
-
-/** Pulls the cable of a client: it can neither reach the server nor renew its lease. */
-export function cutOff(client: ClientName): void {
+/** Pulls the cable of a client (`'a'`, `'b'`, or one that a test has made): it can neither reach the server nor renew its lease. */
+export function cutOff(client: string): void {
   command('ip', 'link', 'set', `server-${client}`, 'down');
 }
 
 /** Plugs it in again. */
-export function rejoin(client: ClientName): void {
+export function rejoin(client: string): void {
   command('ip', 'link', 'set', `server-${client}`, 'up');
 }
 
@@ -33,7 +30,7 @@ const LONGEST_ACKNOWLEDGEMENT = 100;
  * The client's requests arrive at the server and are carried out; no answer comes back. The bare acknowledgements of TCP do: without them the client sends
  * ten packets, and not one more.
  */
-export function loseAnswers(client: ClientName): void {
+export function loseAnswers(client: string): void {
   const script = [
     'modprobe -d /run/lab/kernel -a sch_ingress cls_basic em_cmp act_gact',
     // What the server has not got rid of when it stops is given up soon, or else it would be delivered in the end.
@@ -48,7 +45,7 @@ export function loseAnswers(client: ClientName): void {
  * Restarts the server, which forgets the answers that it could not deliver, and lets the client hear it again: it sends anew what it has
  * no answer to. (Stopping and starting alone makes no client send anything twice, measured.)
  */
-export async function restartWithoutAnswers(client: ClientName): Promise<void> {
+export async function restartWithoutAnswers(client: string): Promise<void> {
   await restartServer();
   while (hasConnections(client)) await setTimeout(100);
   command('tc', 'qdisc', 'del', 'dev', `server-${client}`, 'clsact');
@@ -91,7 +88,7 @@ function setClock(ms: number): void {
 const NFS_PORT = ':0801';
 
 /** Whether the server's side still has TCP connections to a client: the lines of /proc/net/tcp have local and remote address in hexadecimal, the lowest byte first. */
-function hasConnections(client: ClientName): boolean {
+function hasConnections(client: string): boolean {
   const address = Buffer.from(clientAddress(client).split('.').map(Number).reverse()).toString('hex').toUpperCase();
   return readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
