@@ -1,6 +1,6 @@
 /**
  * The answers that a retransmission falsifies: the server has carried out the call, and this client is told that it failed, and keeps its cached
- * names. Made by having the other client do it.
+ * names. Made by having the other client do it, so also on given mounts; retransmission.nfs.ts has them as a server that is restarted gives them.
  */
 import assert from 'node:assert/strict';
 import { link, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';

@@ -26,6 +26,7 @@ const HELD: Readonly<Record<string, HoldBack>> = {
   'bare-create': ['create', '/bare-create/'],
   'replace-bytes': ['rename', '/replace-bytes/'],
   'replace-stream': ['rename', '/replace-stream/'],
+  'replace-open': ['rename', '/replace-open/'],
   'replace-replaced': ['rename', '/replace-replaced/'],
   keep: ['link', '/keep/'],
   'keep-another': ['link', '/keep-another/'],
@@ -104,7 +105,7 @@ async function callWithoutAnswers(t: TestContext): Promise<Outcome> {
   child.process.kill('SIGUSR2');
   const isDone = ({ call, from, to }: (typeof held)[number]): boolean => (call === 'rename' ? !isThere(onServer(from)) : isThere(onServer(to)));
   const onServer = (path: string): string => path.replace(/^.*?(?=\/[0-9a-f]{32})/u, EXPORT);
-  await until(() => held.filter(({ to }) => !to.includes('/publish-another/')).every(isDone), 'the server has carried out all calls');
+  await until(() => held.filter(({ to }) => !/\/(?:publish-another|replace-open)\//u.test(to)).every(isDone), 'the server has carried out all calls');
   await replaceBehind(directory);
   await restartWithoutAnswers('a');
   // Whatever is sent next meets a server that knows nothing of the connection.
@@ -139,6 +140,12 @@ describe('a call that the server has carried out and did not answer', { skip: wi
         assert.equal(await contentOf(`${name}/file`), 'new');
       });
     }
+
+    await t.test('a file that was replaced while this host had it open is published: there the client’s own rename of the old one got no answer', async () => {
+      assert.deepEqual(report['replace-open'], { published: true, seen: 'new' });
+      assert.equal(await contentOf('replace-open/file'), 'new');
+      assert.deepEqual(await readdir(join(directory, 'replace-open')), ['file']);
+    });
 
     await t.test('a file that was replaced, and by another host once more: nobody can tell, and it is no success', async () => {
       assert.equal(answers['replace-replaced'], 'ENOENT');
