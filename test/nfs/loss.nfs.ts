@@ -137,7 +137,7 @@ function watchEntries(t: TestContext, paths: readonly string[]): { end(): Promis
   const look = async (): Promise<void> => {
     for (let last = false; !last; last = ended) {
       for (const [path, hashes] of seen) if ((await statFresh(path)) !== undefined) hashes.add(await hashDirectory(path).catch(String));
-      await setTimeout(50);
+      await setTimeout(200);
     }
   };
   const looking = look();
