@@ -73,6 +73,8 @@ async function runSuite(files: readonly string[], runners: readonly Runner[]): P
   const begun = performance.now();
   const codes = await Promise.all(runners.map(async (runner) => {
     const { print, close } = report.listen();
+    // Also when a signal ends it all: what there is of a file's results is shown.
+    process.once('exit', close);
     const code = await runner(queue, print);
     close();
     return code;
