@@ -12,6 +12,8 @@ const log = logger('cache');
 
 /** One round trip each. */
 const LOOK_EVERY_MS = 75;
+/** Where a look itself takes long, everybody asks too much: then looking is at most so small a part of the time. */
+const LOOK_SHARE = 1 / 16;
 
 /** One watch. */
 export interface Arrival {
@@ -34,9 +36,12 @@ export function watchForEntry(place: EntryPlace, criteria: Criteria): Arrival {
 
   const watch = async (): Promise<void> => {
     let seen: string | undefined;
+    let tookMs = 0;
     while (bound === undefined) {
-      await delay(LOOK_EVERY_MS, ended.signal);
+      await delay(Math.max(LOOK_EVERY_MS, tookMs / LOOK_SHARE), ended.signal);
+      const begun = performance.now();
       const binding = await bindingOf(place.path);
+      tookMs = performance.now() - begun;
       if (binding === undefined) continue;
       // What somebody else writes there is judged, and so hashed, once; the lock is what is waited for then.
       const look = `${binding.inode} ${binding.mtimeNs}`;
