@@ -101,7 +101,8 @@ async function main(words: readonly string[]): Promise<number> {
   return runSuite(files, Array.from({ length: Math.min(MACHINES, availableParallelism(), files.length) }, () => onMachine));
 }
 
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
+// Not `once`: `timeout` sends its signal twice, and the second must not cut the clearing away short.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
