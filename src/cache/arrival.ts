@@ -12,8 +12,8 @@ const log = logger('cache');
 
 /** One round trip each. */
 const LOOK_EVERY_MS = 75;
-/** Where a look itself takes long, everybody asks too much: then looking is at most so small a part of the time. */
-const LOOK_SHARE = 1 / 16;
+/** Where a look itself takes long, everybody asks too much: the pauses grow with it, up to this. */
+const LONGEST_PAUSE_MS = 250;
 
 /** One watch. */
 export interface Arrival {
@@ -38,7 +38,7 @@ export function watchForEntry(place: EntryPlace, criteria: Criteria): Arrival {
     let seen: string | undefined;
     let tookMs = 0;
     while (bound === undefined) {
-      await delay(Math.max(LOOK_EVERY_MS, tookMs / LOOK_SHARE), ended.signal);
+      await delay(Math.min(Math.max(LOOK_EVERY_MS, 3 * tookMs), LONGEST_PAUSE_MS), ended.signal);
       const begun = performance.now();
       const binding = await bindingOf(place.path);
       tookMs = performance.now() - begun;

@@ -1,6 +1,6 @@
 /**
  * Nobody waits for caches: from the moment at which A's publish has returned, B's next look has it. What is measured contains the machine's own noise, so
- * the best of several rounds counts, and what one look-up takes in the same run is taken off.
+ * the best of several rounds counts, and what a look-up by all of them takes right afterwards is taken off.
  */
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const DOWNLOAD_MS = 700;
 
 /** When B's polling look-up had it. */
 async function poll(cache: ProviderCache, request: ProviderRequest): Promise<number> {
-  while ((await cache.lookup(request)) === undefined) await setTimeout(5);
+  while ((await cache.lookup(request)) === undefined) await setTimeout(20);
   return performance.now();
 }
 
@@ -51,15 +51,15 @@ describe('B waits for what A publishes', () => {
       while (registry.count('zip') < VERSIONS.indexOf(version) + 1) await setTimeout(5);
       const seen = await Promise.all(kinds.map(async ({ name, how, cache }) => ({ name, at: await how(cache, request) })));
       const published = await installing;
-      for (const { name, at } of seen) waits.get(name)?.push(at - published);
       const begun = performance.now();
-      assert.notEqual(await kinds[0]?.cache.lookup(request), undefined);
-      looks.push(performance.now() - begun);
+      await Promise.all(kinds.map(async ({ cache }) => cache.lookup(request)));
+      const floor = performance.now() - begun;
+      looks.push(floor);
+      for (const { name, at } of seen) waits.get(name)?.push(at - published - floor);
     }
-    const floor = Math.min(...looks);
-    t.diagnostic(`one look-up takes ${looks.map(Math.round).join(', ')} ms`);
-    for (const [name, times] of waits) t.diagnostic(`${name}: ${times.map(Math.round).join(', ')} ms after A's ensure has returned`);
-    for (const [name, times] of waits) assert.ok(Math.min(...times) <= LIMIT_MS + floor, `${name} waited ${times.map(Math.round).join(', ')} ms`);
+    t.diagnostic(`a look-up by all at once takes ${looks.map(Math.round).join(', ')} ms`);
+    for (const [name, times] of waits) t.diagnostic(`${name}: ${times.map(Math.round).join(', ')} ms beyond that after A's ensure has returned`);
+    for (const [name, times] of waits) assert.ok(Math.min(...times) <= LIMIT_MS, `${name} waited ${times.map(Math.round).join(', ')} ms`);
     assert.equal(registry.count('zip'), VERSIONS.length);
   });
 
