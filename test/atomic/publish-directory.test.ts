@@ -101,7 +101,7 @@ describe('publishDirectory', () => {
       },
     };
     assert.equal(await canRenameBetweenWith(executed, directory, join(directory, 'other')), true);
-    await assert.rejects(canRenameBetweenWith({ ...executed, rename: async () => refuse('ENOENT') }, directory, join(directory, 'other')), isFileSystemError('ENOENT', join(directory, 'other')));
+    await assert.rejects(canRenameBetweenWith({ ...executed, rename: () => Promise.resolve().then(() => refuse('ENOENT')) }, directory, join(directory, 'other')), isFileSystemError('ENOENT', join(directory, 'other')));
     assert.deepEqual(await readdir(directory), ['other']);
     assert.deepEqual(await readdir(join(directory, 'other')), []);
   });
