@@ -10,18 +10,18 @@ import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { EntryConflictError, FileSystemError, LockLostError, StagingLostError } from '../errors.ts';
 import type { RegistryClient } from '../registry/index.ts';
-import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
+import { hasSystemError } from '../system-errors.ts';
+import { judgeEntry, type BoundRecord, type Criteria, type Judgement } from './acceptance.ts';
 import { watchForEntry } from './arrival.ts';
 import { bindingOf, hashEntry, type EntryPlace } from './entry.ts';
 import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.ts';
 import type { ProgressListener } from './progress.ts';
 import type { Outcome, PackageIdentity } from './provider-package.ts';
 import { readAllRecords, removeRecords, strengthenRecord, writeFirstRecord, writeRecord } from './records.ts';
-import { hasSystemError } from '../system-errors.ts';
 import type { SignatureThread } from '../verify/signature-thread.ts';
 import { waitUntilSettled } from './settle.ts';
-import { moveToTrash } from './trash.ts';
 import { stagePackage, type StagedPackage } from './staged-package.ts';
+import { moveToTrash } from './trash.ts';
 
 const log = logger('cache');
 
@@ -79,12 +79,12 @@ export async function installPackage(task: Installation, context: InstallationCo
   }
 }
 
-async function installOnce(task: Installation, context: InstallationContext): Promise<InstallationResult> {
+/** The entry's lock, or, where that has to be waited for, the entry itself as soon as it has come. */
+async function lockOrJoin(task: Installation, context: InstallationContext): Promise<EntryLock | BoundRecord> {
   const { place, criteria, report } = task;
   const arrival = watchForEntry(place, criteria);
-  let lock: EntryLock;
   try {
-    lock = await lockEntry(place, {
+    return await lockEntry(place, {
       locks: context.locks,
       strategy: context.lockStrategy,
       timeoutMs: context.lockTimeoutMs,
@@ -97,17 +97,29 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
   } catch (error) {
     const bound = task.signal.aborted ? undefined : arrival.found();
     if (bound === undefined) throw error;
-    return { bound, outcome: 'joined' };
+    return bound;
   } finally {
     arrival.end();
   }
+}
+
+/** The second look, under the lock. */
+async function judgeLocked(place: EntryPlace, criteria: Criteria, lock: EntryLock): Promise<Judgement> {
+  const judgement = await judgeEntry(place, criteria);
+  // Whoever published it may have been killed before its name was durable.
+  if (judgement.verdict === 'accepted') await syncDirectory(dirname(place.path)).catch(() => undefined);
+  if (judgement.verdict !== 'missing' || !place.network || !lock.usedBefore) return judgement;
+  // Missing, though somebody has been here before: the last chance that it is a cache's answer, before a download.
+  return (await touchDirectory(dirname(place.path))) ? judgeEntry(place, criteria) : judgement;
+}
+
+async function installOnce(task: Installation, context: InstallationContext): Promise<InstallationResult> {
+  const { place, criteria, report } = task;
+  const lock = await lockOrJoin(task, context);
+  if ('record' in lock) return { bound: lock, outcome: 'joined' };
   try {
     const signal = AbortSignal.any([task.signal, lock.signal]);
-    let judgement = await judgeEntry(place, { ...criteria, signal });
-    // Missing, though somebody has been here before: the last chance that it is a cache's answer, before a download.
-    if (judgement.verdict === 'missing' && place.network && lock.usedBefore && (await touchDirectory(dirname(place.path)))) judgement = await judgeEntry(place, { ...criteria, signal });
-    // Whoever published it may have been killed before its name was durable.
-    if (judgement.verdict === 'accepted') await syncDirectory(dirname(place.path)).catch(() => undefined);
+    const judgement = await judgeLocked(place, { ...criteria, signal }, lock);
     if (judgement.verdict === 'accepted') return { bound: judgement.bound, outcome: judgement.adopted ? 'adopted' : 'joined' };
     return await withStagingDirectory(
       context.staging,
