@@ -8,6 +8,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { ENDING_SIGNALS } from '../support/machine/machine.ts';
 import { sourceTree } from '../support/source-tree.ts';
 import { missingPackages, runMachine } from './boot.ts';
 import { givenMounts, MOUNTS } from './given-mounts.ts';
@@ -102,7 +103,7 @@ async function main(words: readonly string[]): Promise<number> {
 }
 
 // Not `once`: `timeout` sends its signal twice, and the second must not cut the clearing away short.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
+for (const signal of ENDING_SIGNALS) process.on(signal, () => process.exit(130));
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

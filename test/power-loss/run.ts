@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { ENDING_SIGNALS } from '../support/machine/machine.ts';
 import { missingPackages } from '../support/machine/packages.ts';
 
 async function main(): Promise<number> {
@@ -14,7 +15,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const test = spawn(process.execPath, ['--test-reporter=spec', join(import.meta.dirname, 'power-loss.cut.js')], { stdio: 'inherit' });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => test.kill(signal));
+  for (const signal of ENDING_SIGNALS) process.once(signal, () => test.kill(signal));
   const [code] = (await once(test, 'exit')) as [number | null];
   return code ?? 1;
 }

@@ -41,6 +41,9 @@ export interface Machine {
 /** Where the guest has its disk. */
 export const DISK = '/run/lab/disk';
 
+/** What ends a suite from outside, and its machines with it: they have a group of their own, so a terminal that is closed does not reach them. */
+export const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** The guest has file systems of its own there: what the host has in them is not seen inside. */
 const COVERED = ['/run', '/dev/shm', '/var/lib/nfs'];
 
@@ -56,6 +59,8 @@ const STARTED = 'lab: started';
 
 /** Boots the machine. */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
+  // The kernel's command line has no quotes for it: the guest would panic for want of its first program.
+  if (/\s/u.test(sharedTmpdir())) throw new Error(`TMPDIR=${sharedTmpdir()} has white space in it, and a machine's kernel cannot be told of such a path; set another`);
   const directory = await mkdtemp(join(sharedTmpdir(), 'rwx-cache-machine-'));
   try {
     return powerOn(directory, await writeInit(directory, options), options);
@@ -114,7 +119,8 @@ async function end(kernel: ChildProcess, cut: () => void, directory: string, sec
     rmSync(directory, { recursive: true, force: true });
   };
   const onSignal = (): void => process.exit(130);
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal).once('exit', onExit);
+  for (const signal of ENDING_SIGNALS) process.once(signal, onSignal);
+  process.once('exit', onExit);
   const early: string[] = [];
   const heard = { start: false };
   const listen = async (input: NodeJS.ReadableStream | null): Promise<void> => {
@@ -135,7 +141,8 @@ async function end(kernel: ChildProcess, cut: () => void, directory: string, sec
     return code === undefined ? undefined : Number(code);
   } finally {
     clearTimeout(timer);
-    process.off('SIGINT', onSignal).off('SIGTERM', onSignal).off('exit', onExit);
+    for (const signal of ENDING_SIGNALS) process.off(signal, onSignal);
+    process.off('exit', onExit);
     await rm(directory, { recursive: true, force: true });
   }
 }
