@@ -1,4 +1,4 @@
-/** The options of a cache, their defaults, and the refusal of what they do not take. Pure. */
+/** The options of a cache and of its calls, their defaults, and the refusal of what they do not take. Pure. */
 import type { ArchiveLimits } from '../archive/index.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../layout/index.ts';
@@ -74,6 +74,27 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
     lockTimeoutMs: milliseconds('lockTimeoutMs', options.lockTimeoutMs ?? 30 * 60_000),
     settleMs: milliseconds('settleMs', options.settleMs ?? 10_000),
   };
+}
+
+/**
+ * Checks the options that calls have in common: a signal that is none would end nothing, or fail half-way.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkCallOptions(options: { readonly signal?: AbortSignal | undefined; readonly pin?: boolean | undefined }): void {
+  const given: unknown = options;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new InvalidOptionError('options', 'it is an object');
+  checkSignal(options.signal);
+  if (options.pin !== undefined) flag('pin', options.pin);
+}
+
+/**
+ * Checks a caller's signal.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new InvalidOptionError('signal', 'it is an AbortSignal');
 }
 
 function checkPath(option: string, value: unknown): void {

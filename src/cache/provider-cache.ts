@@ -13,7 +13,7 @@ import type { EntryPlace } from './entry.ts';
 import { Flights } from './flights.ts';
 import type { InstallationResult } from './installation.ts';
 import { listEntries } from './listing.ts';
-import { checkOptions, type CheckedOptions, type ProviderCacheOptions } from './options.ts';
+import { checkCallOptions, checkOptions, type CheckedOptions, type ProviderCacheOptions } from './options.ts';
 import type { Pin } from './pins.ts';
 import type { ProgressListener } from './progress.ts';
 import { checkPolicy, type PrunePolicy, type PruneResult } from './prune-policy.ts';
@@ -105,9 +105,10 @@ export class ProviderCache implements AsyncDisposable {
    * @throws UnsafeArchiveError, InvalidArchiveError, ExecutableMissingError - the zip
    * @throws EntryConflictError - somebody else's entry stands there, with `onConflict: 'error'`
    * @throws OfflineError, ReadOnlyError - it is missing, and may not be fetched
-   * @throws LockTimeoutError, FileSystemError, CacheClosedError
+   * @throws LockTimeoutError, InvalidOptionError, FileSystemError, CacheClosedError
    */
   async ensure(request: ProviderRequest, options: EnsureOptions = {}): Promise<ProviderPackage> {
+    checkCallOptions(options);
     const { signal, expectedHashes = [], pin = false, onProgress } = options;
     signal?.throwIfAborted();
     this.#assertOpen();
@@ -137,9 +138,10 @@ export class ProviderCache implements AsyncDisposable {
    * network, no lock. Constraints are matched against the versions in the cache.
    *
    * @throws HashMismatchError - it is there, and has none of the expected hashes
-   * @throws FileSystemError, CacheClosedError
+   * @throws InvalidOptionError, FileSystemError, CacheClosedError
    */
   async lookup(request: ProviderRequest, options: LookupOptions = {}): Promise<ProviderPackage | undefined> {
+    checkCallOptions(options);
     const { signal, expectedHashes = [] } = options;
     signal?.throwIfAborted();
     this.#assertOpen();
@@ -154,6 +156,7 @@ export class ProviderCache implements AsyncDisposable {
    * there and nothing proves is left out, and so is what this user may not read, or what disappears meanwhile.
    */
   async *list(options: ListOptions = {}): AsyncGenerator<ProviderPackage, void, undefined> {
+    checkCallOptions(options);
     this.#assertOpen();
     for await (const identity of listEntries(this.providersDirectory)) {
       options.signal?.throwIfAborted();
@@ -179,6 +182,7 @@ export class ProviderCache implements AsyncDisposable {
    * @throws HashMismatchError, InvalidOptionError, FileSystemError, CacheClosedError
    */
   async pin(subject: ProviderPackage, options: PinOptions = {}): Promise<Pin> {
+    checkCallOptions(options);
     const { signal } = options;
     signal?.throwIfAborted();
     this.#assertOpen();
@@ -214,7 +218,7 @@ export class ProviderCache implements AsyncDisposable {
    *
    * {@link pin} says what a host that is cut off from the volume may still do.
    *
-   * @throws InvalidOptionError - the policy has no condition, or one that is not as it must be
+   * @throws InvalidOptionError - the policy has no condition, one that is not as it must be, or a word that it does not know
    * @throws ReadOnlyError - the cache was opened `readOnly`
    * @throws FileSystemError - the cache cannot be read, or not be written at all; what concerns one entry is in {@link PruneResult.failed}
    * @throws CacheClosedError

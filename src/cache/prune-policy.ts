@@ -1,5 +1,6 @@
 /** What a caller of `prune` says may go, and what it is told. Types and checks; pure. */
 import { InvalidOptionError } from '../errors.ts';
+import { checkSignal } from './options.ts';
 import type { PackageIdentity } from './provider-package.ts';
 
 /**
@@ -8,8 +9,9 @@ import type { PackageIdentity } from './provider-package.ts';
  */
 export interface PrunePolicy {
   /**
-   * Only entries that were installed longer ago than this, in milliseconds, go. Both times are the file system's own: the one of the entry's directory, and
-   * now. When an entry was last used is not known: a hit writes nothing.
+   * Only entries that were installed longer ago than this, in milliseconds, go. Both times are the file system's own: the one of the entry's
+   * directory, and now. When an entry was last used is not known: a hit writes nothing. Left out, age is no condition: entries that are from the
+   * future by that clock go as well.
    */
   readonly olderThanMs?: number | undefined;
   /** Entries go, the oldest first, until all that are left take at most so many bytes; those that may not go count as well. */
@@ -30,7 +32,7 @@ export interface PruneCandidate extends PackageIdentity {
   readonly path: string;
   /** The size of its files in bytes. */
   readonly bytes: number;
-  /** How long ago it was installed, in milliseconds, by the clock of the file system. */
+  /** How long ago it was installed, in milliseconds, by the clock of the file system; negative when that was set back since. */
   readonly ageMs: number;
   /** Whether this cache installed or proved it; `false`: somebody else put it there, or it was changed since. */
   readonly recorded: boolean;
@@ -63,21 +65,30 @@ export interface PruneResult {
 }
 
 /** A policy whose conditions are known to be fit. */
-export type CheckedPolicy = Readonly<Required<Omit<PrunePolicy, 'signal' | 'maxBytes'>>> & {
-  readonly olderThanMs: number;
+export type CheckedPolicy = Readonly<Required<Omit<PrunePolicy, 'signal' | 'olderThanMs' | 'maxBytes'>>> & {
+  readonly olderThanMs: number | undefined;
   readonly filter: (entry: PruneCandidate) => boolean;
   readonly maxBytes: number | undefined;
 };
 
+/** All that a policy may say. */
+const WORDS: Readonly<Record<keyof PrunePolicy, true>> = { olderThanMs: true, maxBytes: true, filter: true, dryRun: true, signal: true };
+
 /**
- * Checks a policy. One without a condition is refused: it would say nothing about what may go, and must not mean everything.
+ * Checks a policy. One without a condition is refused: it would say nothing about what may go, and must not mean everything. So is one with a word that
+ * means nothing here: a condition that is spelt wrong would hold for every entry.
  *
  * @throws InvalidOptionError
  */
 export function checkPolicy(policy: PrunePolicy): CheckedPolicy {
   const given: unknown = policy;
-  if (typeof given !== 'object' || given === null) throw new InvalidOptionError('policy', 'it is an object with olderThanMs, maxBytes or filter');
-  const { olderThanMs, maxBytes, filter, dryRun = false } = policy;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new InvalidOptionError('policy', 'it is an object with olderThanMs, maxBytes or filter');
+  }
+  const unknown = Object.keys(given).find((word) => !Object.hasOwn(WORDS, word));
+  if (unknown !== undefined) throw new InvalidOptionError(unknown, `a policy has ${Object.keys(WORDS).join(', ')}`);
+  const { olderThanMs, maxBytes, filter, dryRun = false, signal } = policy;
+  checkSignal(signal);
   if (olderThanMs === undefined && maxBytes === undefined && filter === undefined) {
     throw new InvalidOptionError('policy', 'nothing in it says what may go; give olderThanMs, maxBytes or filter (maxBytes: 0 is everything)');
   }
@@ -85,7 +96,7 @@ export function checkPolicy(policy: PrunePolicy): CheckedPolicy {
   if (maxBytes !== undefined && !isAmount(maxBytes)) throw new InvalidOptionError('maxBytes', 'it is a number of bytes, 0 or more');
   if (filter !== undefined && typeof filter !== 'function') throw new InvalidOptionError('filter', 'it is a function that answers true or false');
   if (typeof dryRun !== 'boolean') throw new InvalidOptionError('dryRun', 'it is true or false');
-  return { olderThanMs: olderThanMs ?? 0, maxBytes, filter: filter === undefined ? () => true : (entry) => answerOf(filter(entry)), dryRun };
+  return { olderThanMs, maxBytes, filter: filter === undefined ? () => true : (entry) => answerOf(filter(entry)), dryRun };
 }
 
 function isAmount(value: unknown): boolean {

@@ -48,7 +48,7 @@ export async function pruneEntries(policy: CheckedPolicy, context: PruneContext)
   const nowNs = await fileSystemTime(place.staging);
   const all = (await surveyEntries(directories, signal)).map((entry): Candidate => ({ ...entry, shown: candidateOf(entry, nowNs) }));
   const candidates = all
-    .filter(({ shown }) => shown.ageMs >= policy.olderThanMs && policy.filter(shown))
+    .filter(({ shown }) => (policy.olderThanMs === undefined || shown.ageMs >= policy.olderThanMs) && policy.filter(shown))
     .sort((a, b) => (a.binding.mtimeNs < b.binding.mtimeNs ? -1 : a.binding.mtimeNs > b.binding.mtimeNs ? 1 : 0));
   const recordFiles = candidates.length === 0 ? new Map<string, string[]>() : await recordFilesByKey(directories.records);
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { ProviderCache, type ProviderCacheOptions, type ProviderRequest } from '../../src/index.ts';
+import { ProviderCache, type EnsureOptions, type ProviderCacheOptions, type ProviderRequest } from '../../src/index.ts';
 import { RwxCacheError } from '../../src/errors.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { THING, withCache } from './support.ts';
@@ -34,6 +34,28 @@ describe('arguments of the wrong kind', () => {
       await assert.rejects(cache.ensure(THING, { expectedHashes: expectedHashes as unknown as string[] }), { code: 'ERR_INVALID_OPTION' });
     }
     assert.deepEqual((await readdir(dirname(directory))).filter((name) => name.includes('.lock')), around.filter((name) => name.includes('.lock')));
+  });
+
+  it('are refused as options of a call with a typed error that names the option', async (t) => {
+    const { cache, registry } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const asked = registry.requestLog.length;
+    const signals: readonly unknown[] = [{}, null, 'abort', { aborted: false, throwIfAborted: () => undefined }];
+    for (const signal of signals) {
+      const options = { signal: signal as AbortSignal };
+      const refusal = { code: 'ERR_INVALID_OPTION', option: 'signal' };
+      await assert.rejects(cache.ensure(THING, options), refusal);
+      await assert.rejects(cache.lookup(THING, options), refusal);
+      await assert.rejects(cache.pin(found, options), refusal);
+      await assert.rejects(cache.list(options).next(), refusal);
+    }
+    for (const pin of ['false', 1, null]) await assert.rejects(cache.ensure(THING, { pin: pin as unknown as boolean }), { code: 'ERR_INVALID_OPTION', option: 'pin' });
+    for (const options of [null, 5, []]) {
+      const refusal = { code: 'ERR_INVALID_OPTION', option: 'options' };
+      await assert.rejects(cache.ensure(THING, options as unknown as EnsureOptions), refusal);
+      await assert.rejects(cache.lookup(THING, options as unknown as EnsureOptions), refusal);
+    }
+    assert.equal(registry.requestLog.length, asked);
   });
 
   it('are taken as parsed addresses, versions and platforms when they are such', async (t) => {

@@ -118,6 +118,19 @@ describe('a policy', () => {
     assert.deepEqual(await present(cache), ['two']);
   });
 
+  it('without an age takes what is from the future as well, by the clock of the file system', async (t) => {
+    const { cache, packages } = await withThree(t);
+    const { path } = packages[0] as ProviderPackage;
+    const future = new Date(Date.now() + DAY);
+    await utimes(path, future, future);
+    assert.ok((await cache.lookup(request('one'))) !== undefined);
+    const byAge = await cache.prune({ olderThanMs: 0, filter: ({ address }) => address.type === 'one' });
+    assert.deepEqual([types(byAge.removed), byAge.kept], [[], 3]);
+    const { removed, kept } = await cache.prune(EVERYTHING);
+    assert.deepEqual([types(removed), kept], [['two', 'three', 'one'], 0]);
+    assert.ok(removed.every(({ ageMs, address }) => (address.type === 'one') === (ageMs < 0)));
+  });
+
   it('by size takes the oldest first, and no more than it must', async (t) => {
     const { cache, packages } = await withThree(t);
     assert.deepEqual(types((await cache.prune({ maxBytes: 6000 })).removed), []);
@@ -147,6 +160,19 @@ describe('a policy', () => {
     for (const policy of junk) await assert.rejects(cache.prune(policy as PrunePolicy), { code: 'ERR_INVALID_OPTION' }, JSON.stringify(policy));
     const fault = new Error('fault of the filter');
     await assert.rejects(cache.prune({ filter: () => { throw fault; } }), fault);
+    assert.equal((await present(cache)).length, 3);
+  });
+
+  it('with a word that it does not know, or a signal that is none, is refused, and the refusal names it', async (t) => {
+    const { cache } = await withThree(t);
+    const junk: Readonly<Record<string, unknown>> = {
+      policy: [],
+      olderThenMs: { ...EVERYTHING, olderThenMs: 5 },
+      DryRun: { ...EVERYTHING, DryRun: true },
+      signal: { ...EVERYTHING, signal: {} },
+    };
+    for (const [option, policy] of Object.entries(junk)) await assert.rejects(cache.prune(policy as PrunePolicy), { code: 'ERR_INVALID_OPTION', option });
+    await assert.rejects(cache.prune({ ...EVERYTHING, signal: null } as unknown as PrunePolicy), { code: 'ERR_INVALID_OPTION', option: 'signal' });
     assert.equal((await present(cache)).length, 3);
   });
 
