@@ -4,6 +4,7 @@ import { chmod, readdir, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { delay } from '../abort.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
+import { statFresh } from './stat-fresh.ts';
 
 /** Options of {@link removeTree}. */
 export interface RemoveTreeOptions {
@@ -52,7 +53,8 @@ async function removeOnce(path: string, signal: AbortSignal | undefined): Promis
     await unlink(path);
     return true;
   } catch (error) {
-    if (hasSystemError(error, 'ENOENT')) return true;
+    // A cached miss is not believed: what another host has made there is removed in the next round.
+    if (hasSystemError(error, 'ENOENT')) return (await statFresh(path, { followLinks: false })) === undefined;
     // Linux says EISDIR for a directory; POSIX, macOS and Windows say EPERM.
     if (!hasSystemError(error, 'EISDIR', 'EPERM')) throw fileSystemError(error, 'remove', path);
     return removeDirectory(path, signal, error);

@@ -101,13 +101,14 @@ async function readFormat(file: string): Promise<string | undefined> {
   }
 }
 
-/** A read-only cache that does not exist yet is an empty one. */
+/** A read-only cache that does not exist yet is an empty one, and may come to lie anywhere. */
 async function isOnNetwork(...paths: readonly string[]): Promise<boolean> {
   for (const path of paths) {
     try {
       return (await fileSystemKind(path)).network;
     } catch (error) {
       if (!hasSystemError(error, 'ENOENT')) throw fileSystemError(error, 'look at', path);
+      return true;
     }
   }
   return false;

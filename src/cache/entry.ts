@@ -42,11 +42,13 @@ export type EntryState =
   | { readonly kind: 'obstacle' };
 
 /**
- * Looks at an entry. At most six file-system calls: on a network file system the directory above is opened first,
+ * Looks at an entry. At most eight file-system calls: on a network file system the directory above is opened first,
  * because a cached hit outlives its entry by 19 s there (measured), and a cached miss lasts 30 s. After that every answer is the server's.
  */
 export async function inspectEntry(place: EntryPlace, known?: StoredRecord & { readonly binding: EntryBinding }): Promise<EntryState> {
-  const look = place.network && (place.listed === true || (await refreshAbove(place.path))) ? lookOnce : statFresh;
+  const look = place.network && (place.listed === true || (await refreshed(dirname(place.path)))) ? lookOnce : statFresh;
+  // Asks what is in it as well: a file that was removed or replaced there is seen at once. One that was overwritten shows when this client's attributes expire.
+  if (place.network) await refreshed(place.path);
   if (known !== undefined && !place.network && looksAsKnown(place, known)) return { kind: 'recorded', stored: known, binding: known.binding };
   if (known !== undefined && place.network) {
     const [binding, whole] = await Promise.all([bindingOf(place.path, look), executableLooksLike(place, known.record)]);
@@ -81,13 +83,13 @@ const LOOK = { bigint: true, throwIfNoEntry: false } as const;
 
 type Look = typeof statFresh;
 
-/** Where the directory above seems to be missing (`false`), the look-up that follows has to ask from further up. */
-async function refreshAbove(path: string): Promise<boolean> {
+/** Where a directory above seems to be missing (`false`), the look-up that follows has to ask from further up. */
+async function refreshed(directory: string): Promise<boolean> {
   try {
-    await refreshDirectory(dirname(path));
+    await refreshDirectory(directory);
     return true;
   } catch (error) {
-    if (!hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ESTALE')) throw error;
+    if (!hasSystemError(error, 'ENOENT', 'ENOTDIR', 'ESTALE', 'ELOOP')) throw error;
     return false;
   }
 }
@@ -95,7 +97,10 @@ async function refreshAbove(path: string): Promise<boolean> {
 /** A look into a directory that was just opened anew: a miss there needs no second one (a round trip each). */
 const lookOnce: Look = async (path, options) => {
   try {
-    return await statOrMiss(path, options?.followLinks ?? true);
+    const found = await statOrMiss(path, options?.followLinks ?? true);
+    // The directory says that there is a link, and the miss is that of another place, which nobody has asked anew.
+    if (found === undefined && options?.followLinks !== false && (await statOrMiss(path, false)) !== undefined) return await statFresh(path, options);
+    return found;
   } catch (error) {
     if (hasSystemError(error, 'ESTALE')) return statFresh(path, options);
     throw fileSystemError(error, 'look up', path);

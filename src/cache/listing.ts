@@ -7,17 +7,25 @@ import { fileSystemError, hasSystemError } from '../system-errors.ts';
 /** host, namespace, type, version, os_arch */
 const LEVELS = 5;
 
+/** A package that stands in the tree, and when the directory it stands in was read, by `performance.now()`. */
+export interface ListedEntry {
+  readonly identity: PackagePathParts;
+  readonly readAt: number;
+}
+
 /** All packages that stand where the clients would look for them, in the order of their names. */
-export async function* listEntries(providers: string, below = ''): AsyncGenerator<PackagePathParts> {
+export async function* listEntries(providers: string, below = '', readAt = 0): AsyncGenerator<ListedEntry> {
   const depth = below === '' ? 0 : below.split('/').length;
   if (depth === LEVELS) {
     const parts = parsePackagePath(below);
     // Another spelling of the same package is a place where no client looks.
-    if (parts !== undefined && packagePath(parts.address, parts.version, parts.platform) === below) yield parts;
+    if (parts !== undefined && packagePath(parts.address, parts.version, parts.platform) === below) yield { identity: parts, readAt };
     return;
   }
   // A part that this user may not read hides only what is in it.
-  for (const name of await directoriesIn(join(providers, below), ...(depth === 0 ? [] : ['EACCES']))) yield* listEntries(providers, below === '' ? name : `${below}/${name}`);
+  const names = await directoriesIn(join(providers, below), ...(depth === 0 ? [] : ['EACCES']));
+  const now = performance.now();
+  for (const name of names) yield* listEntries(providers, below === '' ? name : `${below}/${name}`, now);
 }
 
 /** Dot-directories are no host names; `.nfs*` and staging inside a foreign providers directory are among them. */

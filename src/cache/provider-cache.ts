@@ -22,6 +22,9 @@ import { checkExpectedHashes, exactIdentity, newestIdentity, parseRequest, resol
 import { verificationRules, type VerificationRules } from './verification-policy.ts';
 import type { Workshop } from './workshop.ts';
 
+/** How long what was read of a directory is believed while its packages are handed out one by one, in milliseconds. */
+const LIST_FRESH_MS = 200;
+
 /** Options of {@link ProviderCache.ensure}. */
 export interface EnsureOptions {
   /**
@@ -158,9 +161,11 @@ export class ProviderCache implements AsyncDisposable {
   async *list(options: ListOptions = {}): AsyncGenerator<ProviderPackage, void, undefined> {
     checkCallOptions(options);
     this.#assertOpen();
-    for await (const identity of listEntries(this.providersDirectory)) {
+    for await (const { identity, readAt } of listEntries(this.providersDirectory)) {
       options.signal?.throwIfAborted();
-      const found = await this.#lookup(identity, { ...this.#placeOf(identity), listed: true }, [], options.signal).catch(passOverUnreadable);
+      // Whoever takes their time with one package is not handed the next from a list that has grown old.
+      const listed = performance.now() - readAt < LIST_FRESH_MS;
+      const found = await this.#lookup(identity, { ...this.#placeOf(identity), listed }, [], options.signal).catch(passOverUnreadable);
       if (found !== undefined) yield found;
     }
   }
@@ -336,8 +341,8 @@ export class ProviderCache implements AsyncDisposable {
 
   async #cachedVersions(address: ProviderAddress, platform: Platform): Promise<Version[]> {
     const versions: Version[] = [];
-    for await (const entry of listEntries(this.providersDirectory, String(address))) {
-      if (String(entry.platform) === String(platform)) versions.push(entry.version);
+    for await (const { identity } of listEntries(this.providersDirectory, String(address))) {
+      if (String(identity.platform) === String(platform)) versions.push(identity.version);
     }
     return versions;
   }

@@ -27,7 +27,7 @@ export interface SurveyedEntry {
 export async function surveyEntries({ providers, records, network }: CacheDirectories, signal: AbortSignal): Promise<SurveyedEntry[]> {
   const found: SurveyedEntry[] = [];
   const root = await realpath(providers);
-  for await (const identity of listEntries(providers)) {
+  for await (const { identity } of listEntries(providers)) {
     signal.throwIfAborted();
     const packagePath = identityPath(identity);
     const place: EntryPlace = { package: packagePath, type: identity.address.type, path: join(providers, packagePath), records, network };

@@ -1,6 +1,7 @@
 /**
  * Kernel locks with nothing round them: no holder's name, no heartbeat, no write. For files whose content is not ours (OpenTofu's own
- * `<os_arch>.lock` stays empty) and for marks that say "this process lives".
+ * `<os_arch>.lock` stays empty) and for marks that say "this process lives". A file that was replaced just now may be locked as the old one on a network, which
+ * saves a round trip: marks have names of their own, and nothing rests on a lock beside an entry.
  */
 import { resolve } from 'node:path';
 import { LockLostError } from '../errors.ts';
@@ -47,7 +48,7 @@ const CREATE_MODE = 0o644;
 export async function acquireBareLock(path: string, options: BareLockOptions, isNetwork: NetworkTest = onNetworkFileSystem): Promise<BareLock> {
   checkTimeout(options.timeoutMs);
   const full = resolve(path);
-  const request = { mode: options.mode, readOnlyToo: options.mode !== 'exclusive', createMode: options.createMode ?? CREATE_MODE, isNetwork };
+  const request = { mode: options.mode, readOnlyToo: options.mode !== 'exclusive', createMode: options.createMode ?? CREATE_MODE, isNetwork, byName: false };
   return withinLimits(
     full,
     options,
@@ -69,7 +70,7 @@ export async function acquireBareLock(path: string, options: BareLockOptions, is
  */
 export async function tryBareLock(path: string, options: TryBareLockOptions, isNetwork: NetworkTest = onNetworkFileSystem): Promise<BareLock | undefined> {
   const createMode = options.create === true ? CREATE_MODE : undefined;
-  const file = await holdFile(resolve(path), { mode: options.mode, readOnlyToo: options.mode !== 'exclusive', createMode, isNetwork }, undefined);
+  const file = await holdFile(resolve(path), { mode: options.mode, readOnlyToo: options.mode !== 'exclusive', createMode, isNetwork, byName: false }, undefined);
   return file === undefined ? undefined : bareLock(file);
 }
 

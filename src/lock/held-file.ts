@@ -5,11 +5,13 @@
  */
 import { fstatSync, statSync, type BigIntStats } from 'node:fs';
 import { stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { abortReason, delay } from '../abort.ts';
 import { quietly } from '../atomic/attempt.ts';
 import { isSame, standsFor } from '../atomic/identity.ts';
+import { refreshDirectory } from '../atomic/stat-fresh.ts';
 import { LockUnsupportedError } from '../errors.ts';
-import { hasSystemError } from '../system-errors.ts';
+import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { openLockFile, type LockFileRequest, type OpenLockFile } from './lock-file.ts';
 import { isContention, isPassing, lockFailure, nativeLocks, type NativeLocks } from './native.ts';
 import type { NetworkTest } from './network.ts';
@@ -21,6 +23,8 @@ import type { Wait } from './wait.ts';
 export interface HoldRequest extends LockFileRequest {
   readonly mode: LockMode | 'exclusive-or-shared';
   readonly isNetwork: NetworkTest;
+  /** Whether a granted lock has to be that of the file which stands at the path; without that a round trip is saved on a network, and a file that was replaced may be locked. */
+  readonly byName: boolean;
 }
 
 /** A lock file, open and locked. */
@@ -60,15 +64,10 @@ export async function holdFile(path: string, request: HoldRequest, wait: Wait | 
     let keep = false;
     try {
       const network = await request.isNetwork(path);
-      const before = network ? await lockableStats(path, file.handle) : undefined;
-      const granted = before !== undefined
-        ? await pollForGrant(path, file, mode === 'shared', before.dev, wait)
-        : await queueForGrant(path, locks, file, mode === 'shared', wait);
-      if (granted === 'refused') return undefined;
+      const stats = network ? await holdOnNetwork(path, file, mode, request, wait) : await holdLocally(path, locks, file, mode, wait);
+      if (stats === 'refused') return undefined;
       if (wait?.signal?.aborted === true) throw abortReason(wait.signal);
-      // A server that granted the lock at once was asked for the file by its name one round trip ago, and two more would say it again.
-      const stats = before !== undefined && granted === 'at-once' ? before : await statsIfInPlace(path, file.handle, network);
-      if (stats !== undefined) {
+      if (stats !== 'replaced') {
         keep = true;
         const result: HeldFile = { path, ...file, mode, network, stats };
         held.add(result);
@@ -104,19 +103,38 @@ export async function isInPlace(file: HeldFile): Promise<boolean> {
   return there !== undefined && isSame(there, file.stats);
 }
 
-async function statsIfInPlace(path: string, handle: FileHandle, network: boolean): Promise<BigIntStats | undefined> {
-  if (network) {
-    const stats = await lockableStats(path, handle);
-    return (await standsFor(path, stats)) ? stats : undefined;
-  }
-  // On a local disk both answers are in memory, for the file was opened by this path: 5 µs here, 60 and more by way of libuv's threads (measured).
-  const stats = checkLockable(path, fstatSync(handle.fd, { bigint: true }));
+type Held = BigIntStats | 'refused' | 'replaced';
+
+async function holdLocally(path: string, locks: NativeLocks, file: OpenLockFile, mode: LockMode, wait: Wait | undefined): Promise<Held> {
+  if ((await queueForGrant(path, locks, file, mode === 'shared', wait)) === 'refused') return 'refused';
+  // Both answers are in memory, for the file was opened by this path: 5 µs here, 60 and more by way of libuv's threads (measured).
+  const stats = checkLockable(path, fstatSync(file.handle.fd, { bigint: true }));
   const there = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return there !== undefined && isSame(stats, there) ? stats : undefined;
+  return there !== undefined && isSame(stats, there) ? stats : 'replaced';
 }
 
-async function lockableStats(path: string, handle: FileHandle): Promise<BigIntStats> {
-  return checkLockable(path, await handle.stat({ bigint: true }));
+/**
+ * An NFS client opens a name that it has cached by the file's handle: after a rename elsewhere that is another file, as long as anything keeps it (measured). So
+ * the name is asked for before the lock is, and once more when there was a wait.
+ */
+async function holdOnNetwork(path: string, file: OpenLockFile, mode: LockMode, { byName }: HoldRequest, wait: Wait | undefined): Promise<Held> {
+  const stats = await statsInPlace(path, file.handle, byName);
+  if (stats === undefined) return 'replaced';
+  const granted = await pollForGrant(path, file, mode === 'shared', stats.dev, wait);
+  if (granted === 'refused') return 'refused';
+  return granted === 'at-once' ? stats : ((await statsInPlace(path, file.handle, true)) ?? 'replaced');
+}
+
+/** `undefined`: what was opened is not the file at the path any more, and the next open will find that one. */
+async function statsInPlace(path: string, handle: FileHandle, byName: boolean): Promise<BigIntStats | undefined> {
+  try {
+    const stats = checkLockable(path, await handle.stat({ bigint: true }));
+    return !byName || (await standsFor(path, stats)) ? stats : undefined;
+  } catch (error) {
+    if (!hasSystemError(error, 'ESTALE')) throw fileSystemError(error, 'look at the lock file', path);
+    await refreshDirectory(dirname(path));
+    return undefined;
+  }
 }
 
 function checkLockable(path: string, stats: BigIntStats): BigIntStats {

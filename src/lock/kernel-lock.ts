@@ -37,7 +37,7 @@ export async function acquireKernelLock(path: string, options: KernelLockOptions
 }
 
 async function take(path: string, { mode, leaseMs }: KernelLockOptions, isNetwork: NetworkTest, wait: Wait): Promise<Lock> {
-  const request = { mode, isNetwork, createMode: CREATE_MODE, readOnlyToo: mode === 'shared' };
+  const request = { mode, isNetwork, createMode: CREATE_MODE, readOnlyToo: mode === 'shared', byName: true };
   for (let grants = 1; ; grants += 1) {
     const file = await holdFile(path, request, wait);
     // It makes a missing file and waits for a held one, so it always has one.

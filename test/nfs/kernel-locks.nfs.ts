@@ -1,5 +1,6 @@
 /** Kernel locks between two hosts: who excludes whom, and how soon the next one has the lock. */
 import assert from 'node:assert/strict';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, it } from 'node:test';
@@ -21,7 +22,8 @@ describe('a kernel lock on NFSv4.1', () => {
   it('of one host excludes another, and names its holder', async (t) => {
     const shared = await withSharedDirectory(t);
     const held = await acquireLock(join(shared.a, 'lock'));
-    await assert.rejects(acquireLock(join(shared.b, 'lock'), TRY), (error: { code: string; holder: { pid: number } }) => {
+    await assert.rejects(acquireLock(join(shared.b, 'lock'), TRY), TIMEOUT);
+    await assert.rejects(acquireLock(join(shared.b, 'lock'), { timeoutMs: 3000 }), (error: { code: string; holder: { pid: number } }) => {
       assert.equal(error.code, TIMEOUT.code);
       assert.equal(error.holder.pid, process.pid);
       return true;
@@ -31,6 +33,17 @@ describe('a kernel lock on NFSv4.1', () => {
     const next = await acquireLock(join(shared.b, 'lock'), TRY);
     await assert.rejects(acquireLock(join(shared.a, 'lock'), TRY), TIMEOUT);
     await next.release();
+  });
+
+  it('is that of the file which another host has put in the place of a free one that this host knows', async (t) => {
+    const shared = await withSharedDirectory(t);
+    for (let round = 0; round < 3; round += 1) await (await acquireLock(join(shared.b, 'lock'))).release();
+    // The old file lives on: as long as it does, this client's cached name would lead to it.
+    await rename(join(shared.a, 'lock'), join(shared.a, 'old'));
+    const held = await acquireLock(join(shared.a, 'lock'));
+    await assert.rejects(acquireLock(join(shared.b, 'lock'), TRY), TIMEOUT);
+    await held.assertHeld();
+    await held.release();
   });
 
   it('is lost when another host replaces its file', async (t) => {

@@ -1,9 +1,10 @@
 /** A takes away, or damages and repairs, what B has seen: B's cached hit outlives the entry by 19 s, and must not be believed. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { writeFileAtomic } from '../../src/atomic/index.ts';
 import type { ProviderCache, PrunePolicy } from '../../src/index.ts';
 import { HOST, openCache, THING, THING_PATH, withRegistry } from '../cache/support.ts';
 import { theLab, withSharedDirectory } from './lab.ts';
@@ -136,6 +137,61 @@ describe('an entry that another host prunes', () => {
     });
     t.diagnostic(`pin, hit and release: ${describeCounts(pinned)}; of that the release: ${describeCounts(released)}`);
     assert.ok(sum(pinned) <= 12, describeCounts(pinned));
+  });
+});
+
+describe('an entry of which another host takes away a part', () => {
+  for (const [what, spoil] of [
+    ['removes its executable', (path: string) => rm(path)],
+    ['replaces it by a rename', (path: string) => writeFileAtomic(path, 'spoiled')],
+  ] as const) {
+    it(`is no hit any more: ${what}`, async (t) => {
+      const { b, entryA } = await withSeenEntry(t, 0);
+      const [executable = ''] = (await readdir(entryA)).filter((name) => name.startsWith('terraform-provider-'));
+      await spoil(join(entryA, executable));
+      assert.equal(await b.lookup(THING), undefined);
+    });
+  }
+
+  it('is left out of a list that is read on after a pause', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const registry = await withRegistry(t, { providers: [{ address: 'acme/thing', version: '1.0.0', platforms: ['linux_amd64', 'linux_arm64'] }] });
+    const a = await openCache(t, registry, { directory: join(shared.a, 'cache') });
+    const b = await openCache(t, registry, { directory: join(shared.b, 'cache') });
+    const packages = [];
+    for (const platform of ['linux_amd64', 'linux_arm64']) packages.push(await a.ensure({ source: `${HOST}/acme/thing`, version: '1.0.0', platform }));
+    const seen: string[] = [];
+    for await (const { platform } of b.list()) {
+      seen.push(String(platform));
+      await rename(String(packages[1]?.path), join(shared.a, 'away')).catch(() => undefined);
+      await setTimeout(300);
+    }
+    assert.deepEqual(seen, ['linux_amd64']);
+  });
+
+  it('is no hit of a cache that was opened before its directory was there', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const registry = await withRegistry(t);
+    const b = await openCache(t, registry, { directory: join(shared.b, 'cache'), readOnly: true });
+    const a = await openCache(t, registry, { directory: join(shared.a, 'cache') });
+    await a.ensure(THING);
+    assert.equal((await b.lookup(THING))?.outcome, 'hit');
+    await rename(join(shared.a, 'cache', THING_PATH), join(shared.a, 'away'));
+    assert.equal(await b.lookup(THING), undefined);
+  });
+
+  it('is a hit where a symbolic link now leads to its new place, which this host has missed before', async (t) => {
+    const shared = await withSharedDirectory(t);
+    const registry = await withRegistry(t);
+    const a = await openCache(t, registry, { directory: join(shared.a, 'cache') });
+    const b = await openCache(t, registry, { directory: join(shared.b, 'cache') });
+    await a.ensure(THING);
+    await mkdir(join(shared.a, 'store'));
+    await stat(join(shared.b, 'store/entry')).catch(() => undefined);
+    const entry = join(shared.a, 'cache', THING_PATH);
+    await rename(entry, join(shared.a, 'store/entry'));
+    await symlink(relative(dirname(entry), join(shared.a, 'store/entry')), entry);
+    assert.equal((await b.lookup(THING))?.outcome, 'hit');
   });
 });
 
