@@ -1,12 +1,13 @@
 /** Private directories to prepare things in, named so that a dead process's can be told and swept. Touches only the directory it made. */
 import { rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { InvalidOptionError, StagingLostError } from '../errors.ts';
 import { logger } from '../diagnostics.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { attempt, finishOrAbandon } from './attempt.ts';
 import { systemCalls } from './calls.ts';
 import type { AmbiguousCalls } from './calls.ts';
+import { inDirectory } from './in-directory.ts';
 import { makeUnique } from './make-unique.ts';
 import { removeTree } from './remove-tree.ts';
 import { statFresh } from './stat-fresh.ts';
@@ -65,7 +66,7 @@ export async function withStagingDirectoryWith<T>(calls: AmbiguousCalls, directo
 }
 
 async function stage<T>(calls: AmbiguousCalls, path: string, use: (path: string) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  await attempt('make the staging directory', path, makeUnique(path, 0o700, calls));
+  await attempt('make the staging directory', path, inDirectory(dirname(path), () => makeUnique(path, 0o700, calls)));
   try {
     signal?.throwIfAborted();
     return await use(path);

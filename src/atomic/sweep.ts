@@ -8,6 +8,7 @@ import { logger } from '../diagnostics.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { attempt, finishOrAbandon, quietly } from './attempt.ts';
 import { systemCalls } from './calls.ts';
+import { inDirectory } from './in-directory.ts';
 import { isSillyRenamed, removeTree } from './remove-tree.ts';
 import { isStagingName, stagingOwner } from './staging.ts';
 import { UNIQUE, uniqueName } from './unique-name.ts';
@@ -74,7 +75,7 @@ async function sweep(directory: string, options: SweepOptions): Promise<Swept> {
 
 async function leftovers(directory: string): Promise<string[]> {
   try {
-    const names = await readdir(directory);
+    const names = await inDirectory(directory, () => readdir(directory));
     return names.filter((name) => !isSillyRenamed(name) && (isStagingName(name) || TEMPORARY_NAME.test(name)));
   } catch (error) {
     if (hasSystemError(error, 'ENOENT')) return [];

@@ -13,6 +13,7 @@ import { attempt, finishOrAbandon, quietly } from './attempt.ts';
 import { systemCalls } from './calls.ts';
 import type { AmbiguousCalls } from './calls.ts';
 import { isSame, standsFor } from './identity.ts';
+import { inDirectory } from './in-directory.ts';
 import { provenExistingWith } from './proven-existing.ts';
 import { renamePatiently } from './rename.ts';
 import { refreshDirectory } from './stat-fresh.ts';
@@ -104,7 +105,7 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
   }
 
   async function publish(): Promise<boolean> {
-    const handle = await attempt('write', target, open(temporary, CREATE, mode));
+    const handle = await attempt('write', target, inDirectory(parent, () => open(temporary, CREATE, mode)));
     try {
       if (durable) directory = await attempt('write', target, openDirectory(parent, (await handle.stat({ bigint: true })).dev));
       const isOurs = await fill(handle, target, data, durable, signal);

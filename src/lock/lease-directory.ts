@@ -10,9 +10,10 @@
  */
 import { unlinkSync, rmdirSync, constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rmdir, unlink, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { refreshDirectory } from '../atomic/stat-fresh.ts';
 import { quietly } from '../atomic/attempt.ts';
+import { inDirectory } from '../atomic/in-directory.ts';
 import { makeUnique } from '../atomic/make-unique.ts';
 import { UNIQUE, uniqueName } from '../atomic/unique-name.ts';
 import type { LockHolder } from '../errors.ts';
@@ -178,7 +179,7 @@ async function build(container: string, candidate: string, token: string): Promi
     await makeUnique(candidate, DIRECTORY_MODE);
   } catch (error) {
     if (!hasSystemError(error, 'ENOENT')) throw error;
-    await mkdir(container).catch((failure: unknown) => {
+    await inDirectory(dirname(container), () => mkdir(container)).catch((failure: unknown) => {
       if (!hasSystemError(failure, 'EEXIST')) throw failure;
     });
     await makeUnique(candidate, DIRECTORY_MODE);

@@ -7,6 +7,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { delay } from '../abort.ts';
+import { inDirectory } from '../atomic/in-directory.ts';
 import { refreshDirectory } from '../atomic/stat-fresh.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 
@@ -42,7 +43,7 @@ export async function openLockFile(path: string, request: LockFileRequest): Prom
     let refusal: unknown;
     if (request.createMode !== undefined) {
       try {
-        return { handle: await open(path, WRITING | constants.O_CREAT, request.createMode), writable: true };
+        return { handle: await inDirectory(dirname(path), () => open(path, WRITING | constants.O_CREAT, request.createMode)), writable: true };
       } catch (error) {
         if (!hasSystemError(error, 'EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ESTALE')) throw fileSystemError(error, 'open the lock file', path);
         refusal = error;

@@ -1,10 +1,11 @@
 /** B has asked for what is missing, and keeps asking; A publishes it; B sees it with the next look, however many levels were missing. */
 import assert from 'node:assert/strict';
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { makeDirectories, publishDirectory, statFresh, withStagingDirectory, writeFileAtomic } from '../../src/atomic/index.ts';
+import { makeDirectories, publishDirectory, removeTree, statFresh, withStagingDirectory, writeFileAtomic } from '../../src/atomic/index.ts';
+import { acquireLock } from '../../src/lock/index.ts';
 import type { ProviderCache, ProviderRequest } from '../../src/index.ts';
 import { HOST, openCache, withRegistry } from '../cache/support.ts';
 import type { EmbeddedRegistry } from '../support/registry/index.ts';
@@ -57,6 +58,27 @@ for (const mount of MOUNTS) {
     }
   });
 }
+
+describe('a directory that B has missed and A has made', () => {
+  const WORK: Readonly<Record<string, (directory: string) => Promise<unknown>>> = {
+    writeFileAtomic: (directory) => writeFileAtomic(join(directory, 'file'), 'content'),
+    withStagingDirectory: (directory) => withStagingDirectory(directory, (path) => stat(path)),
+    'acquireLock, kernel': async (directory) => (await acquireLock(join(directory, 'lock'))).release(),
+    'acquireLock, lease': async (directory) => (await acquireLock(join(directory, 'lock'), { strategy: 'lease' })).release(),
+    removeTree: async (directory) => {
+      assert.deepEqual(await removeTree(directory), { removed: true });
+    },
+  };
+  for (const [what, work] of Object.entries(WORK)) {
+    it(`is worked in by ${what}`, async (t) => {
+      const shared = await withSharedDirectory(t);
+      assert.equal(await plainly(join(shared.b, 'made')), false);
+      await mkdir(join(shared.a, 'made'));
+      await work(join(shared.b, 'made'));
+      assert.deepEqual(await readdir(shared.a), what === 'removeTree' ? [] : ['made']);
+    });
+  }
+});
 
 const OTHER_HOST = 'registry.example.org';
 const FIRST: ProviderRequest = { source: `${HOST}/acme/thing`, version: '1.0.0', platform: 'linux_amd64' };
