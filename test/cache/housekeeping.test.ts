@@ -1,12 +1,12 @@
 /** What dead processes left is cleared away; what living ones need is not. */
 import assert from 'node:assert/strict';
-import { copyFile, cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { uniqueName } from '../../src/atomic/index.ts';
 import { findStaging, openDirectories } from '../../src/cache/directories.ts';
 import { keepHouse, type HousekeepingAges } from '../../src/cache/housekeeping.ts';
-import { enterPresence, presenceOf } from '../../src/cache/presence.ts';
+import { enterPresence, presenceOf, type Presence } from '../../src/cache/presence.ts';
 import { startChild, type Child } from '../support/child.ts';
 import type { EmbeddedRegistry } from '../support/registry/index.ts';
 import type { EnsureTask } from './fixtures/ensure.ts';
@@ -20,8 +20,15 @@ const NEVER = new AbortController().signal;
 async function sweepAtOnce(directory: string): Promise<void> {
   const directories = await openDirectories({ directory, readOnly: false });
   const presence = await enterPresence(directories.presence);
+  await grownOld(presence);
   await keepHouse(directories, await findStaging(directories), presence, NEVER, AT_ONCE);
   await presence.leave();
+}
+
+/** What is there by now is older than all ages of {@link AT_ONCE}, by the file system's own clock, which may tick every few milliseconds only. */
+async function grownOld(presence: Presence): Promise<void> {
+  const begun = await presence.touch();
+  while ((await presence.touch()) - begun <= AT_ONCE.deadMs) await new Promise(setImmediate);
 }
 
 /** A process that is killed, or not, in the middle of its download. */
@@ -107,10 +114,8 @@ describe('what nobody needs', () => {
     const presence = await enterPresence(directories.presence);
     t.after(() => presence.leave());
     const leave = async (): Promise<void> => {
-      const path = join(places.staging, uniqueName());
-      await mkdir(path);
-      // The file system's own clock may tick every few milliseconds only.
-      while ((await presence.touch()) - (await stat(path)).mtimeMs <= AT_ONCE.deadMs) await new Promise(setImmediate);
+      await mkdir(join(places.staging, uniqueName()));
+      await grownOld(presence);
     };
     await leave();
     await keepHouse(directories, places, presence, NEVER, { ...AT_ONCE, everyMs: 3_600_000 });
