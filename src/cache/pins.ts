@@ -21,11 +21,11 @@ import { packageKey } from './records.ts';
 
 const log = logger('cache');
 
-/** Keeps one package from being pruned, until it is released or its process ends. */
+/** Keeps one package from being pruned, until it is released or its process ends. Each pin counts for itself: a package is free when all of its pins are released. */
 export interface Pin extends AsyncDisposable {
   /** The package's path below `providers/`. */
   readonly package: string;
-  /** Gives the package free; a second call does nothing. */
+  /** Gives the package free, also after the cache was closed; a second call does nothing. */
   release(): Promise<void>;
 }
 

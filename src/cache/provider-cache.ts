@@ -374,7 +374,9 @@ export class ProviderCache implements AsyncDisposable {
 /** Of an object of whatever making. */
 function checkSubject(subject: ProviderPackage): ProviderPackage {
   const given: unknown = subject;
-  if (typeof given !== 'object' || given === null) throw new InvalidOptionError('package', 'it is a package, as ensure, lookup and list answer it');
+  if (typeof given !== 'object' || given === null || !('hashes' in given)) {
+    throw new InvalidOptionError('package', 'it is a package, as ensure, lookup and list answer it; for a request use ensure with pin: true');
+  }
   return subject;
 }
 

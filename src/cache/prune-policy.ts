@@ -14,11 +14,11 @@ export interface PrunePolicy {
    * future by that clock go as well.
    */
   readonly olderThanMs?: number | undefined;
-  /** Entries go, the oldest first, until all that are left take at most so many bytes; those that may not go count as well. */
+  /** Entries go, the oldest first, until all that are left take at most so many bytes; those that may not go count as well, and what lies in the trash does not. 0: everything. */
   readonly maxBytes?: number | undefined;
-  /** Only entries for which it answers `true` go. What it throws ends the call. */
+  /** Only entries for which it answers `true` go. What it throws ends the call, and so does an answer that is neither true nor false. */
   readonly filter?: ((entry: PruneCandidate) => boolean) | undefined;
-  /** Nothing is taken away; the result says what would be. Default false. */
+  /** Nothing is taken away; the result says what would be; a `readOnly` cache refuses that as well. Default false. */
   readonly dryRun?: boolean | undefined;
   /** Ends the call within 100 ms, with the signal's reason. What has gone until then stays gone; nothing is left half. */
   readonly signal?: AbortSignal | undefined;
