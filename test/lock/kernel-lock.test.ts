@@ -30,6 +30,12 @@ function linkOf(fd: string): string | undefined {
   }
 }
 
+/** How many requests for a file's lock wait in the kernel, by its own list: `1: -> OFDLCK ADVISORY WRITE -1 08:01:1234 0 EOF`. */
+async function queueLength(inode: number): Promise<number> {
+  const lines = (await readFile('/proc/locks', 'utf8')).split('\n');
+  return lines.filter((line) => line.includes('->') && line.includes(`:${inode} `)).length;
+}
+
 describe('a kernel lock', () => {
   it('is shared by many and excluded by one', async (t) => {
     const path = join(await withTemporaryDirectory(t), 'a.lock');
@@ -57,22 +63,23 @@ describe('a kernel lock', () => {
   });
 
   it('serves its waiters in turn', async (t) => {
-    // Each process takes the lock again and again; with a fair queue none takes it far more often than another.
     const path = join(await withTemporaryDirectory(t), 'a.lock');
-    const lockers = await Promise.all(Array.from({ length: 4 }, () => startLocker(t)));
-    const counts = lockers.map(() => 0);
-    let total = 0;
-    await Promise.all(
-      lockers.map(async (locker, index) => {
-        while (total < 200) {
-          const lock = await locker.acquire(path);
-          total += 1;
-          counts[index] = (counts[index] ?? 0) + 1;
-          await lock.release();
-        }
-      }),
-    );
-    assert.ok(Math.max(...counts) <= 2 * Math.min(...counts), `acquisitions: ${counts.join(', ')}`);
+    const first = await acquireLock(path);
+    const { ino } = await stat(path);
+    const served: number[] = [];
+    const waiters: Promise<void>[] = [];
+    for (const [index, locker] of (await Promise.all(Array.from({ length: 6 }, () => startLocker(t)))).entries()) {
+      const serve = async (): Promise<void> => {
+        const lock = await locker.acquire(path);
+        served.push(index);
+        await lock.release();
+      };
+      waiters.push(serve());
+      await until(async () => (await queueLength(ino)) === index + 1, `waiter ${index} is in the kernel's queue`);
+    }
+    await first.release();
+    await Promise.all(waiters);
+    assert.deepEqual(served, [0, 1, 2, 3, 4, 5]);
   });
 
   it('excludes a POSIX lock of another program, as OpenTofu takes it, and is excluded by it', async (t) => {

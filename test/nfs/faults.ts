@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { until } from '../lock/fixtures/until.ts';
 import { clientAddress } from './client.ts';
 import { startServer, stopServer } from './server.ts';
 import { command } from './shell.ts';
@@ -43,12 +44,14 @@ export function loseAnswers(client: string): void {
 
 /**
  * Restarts the server, which forgets the answers that it could not deliver, and lets the client hear it again: it sends anew what it has
- * no answer to. (Stopping and starting alone makes no client send anything twice, measured.)
+ * no answer to. (Stopping and starting alone makes no client send anything twice, measured.) The client hears it only while it is stopped: one that is
+ * already connected to the new server would wait for the answers that are dropped there, and that connection lives on for minutes, measured.
  */
 export async function restartWithoutAnswers(client: string): Promise<void> {
-  await restartServer();
-  while (hasConnections(client)) await setTimeout(100);
+  stopServer();
+  await until(() => !hasConnections(client), 'the server has given up what it could not deliver', 60_000);
   command('tc', 'qdisc', 'del', 'dev', `server-${client}`, 'clsact');
+  startServer();
 }
 
 /**
