@@ -12,4 +12,5 @@ export type { CredentialsByHost, Environment, HostCredentials } from './credenti
 export type { ServicesByHost } from './discovery.ts';
 export type { HostServices } from './host-services.ts';
 export type { PackageMetadata, PlatformHashes, SigningKey } from './package-metadata.ts';
+export type { DirectSource, FilesystemMirrorSource, NetworkMirrorSource, OciMirrorSource, ProviderSource, SourceFallback, SourcePatterns } from './sources/types.ts';
 export type { AvailableVersion, VersionList } from './version-list.ts';

@@ -1,0 +1,52 @@
+/**
+ * Where packages may come from, as the clients' `provider_installation` block says it. Types only: what each source does
+ * is in the files beside this one.
+ */
+
+/**
+ * Which providers a source is asked for. A pattern has two or three segments, `[HOST/]NAMESPACE/TYPE`; without a host it
+ * means the default one. `*` may stand for the type, for namespace and type, or for all three. Names are normalised as addresses
+ * are. What `exclude` matches is not asked for, whatever `include` says.
+ */
+export interface SourcePatterns {
+  /** The providers that the source is asked for. Default: all. An empty list is the same as none, as in the clients. */
+  readonly include?: readonly string[] | undefined;
+  /** The providers that it is not asked for. It beats `include`. Default: none. */
+  readonly exclude?: readonly string[] | undefined;
+}
+
+/** The provider's own registry: the one that the host of its address names. */
+export interface DirectSource extends SourcePatterns {
+  readonly type: 'direct';
+}
+
+/** A server that speaks the provider network mirror protocol. */
+export interface NetworkMirrorSource extends SourcePatterns {
+  readonly type: 'network_mirror';
+  /** Its base URL: https, and it should end with `/`, since what stands behind the last one is dropped (RFC 3986). */
+  readonly url: string;
+}
+
+/** A directory in the clients' layout, with packed (`.zip`) or unpacked packages, or both. */
+export interface FilesystemMirrorSource extends SourcePatterns {
+  readonly type: 'filesystem_mirror';
+  /** Its path. A relative one counts from the working directory of this process. */
+  readonly path: string;
+}
+
+/** OpenTofu's mirror in an OCI registry. It is read from configuration, and answered with a typed error when it is its turn. */
+export interface OciMirrorSource extends SourcePatterns {
+  readonly type: 'oci_mirror';
+  /** Its `repository_template`. */
+  readonly repositoryTemplate: string;
+}
+
+/** One place that packages may come from. */
+export type ProviderSource = DirectSource | NetworkMirrorSource | FilesystemMirrorSource | OciMirrorSource;
+
+/**
+ * What makes the next source be asked: `'not-found'` (default, as the reference clients): only the answer that a source does not
+ * have the package; `'unreachable'`: also that a source cannot be asked at this moment (no connection, a status of 5xx or 429, a
+ * directory that is not there). An answer that is wrong, or that asks for credentials, ends the search under both.
+ */
+export type SourceFallback = 'not-found' | 'unreachable';
