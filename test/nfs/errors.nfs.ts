@@ -74,9 +74,12 @@ describe('ESTALE', { skip: withoutFaults() }, () => {
     assert.equal((await onB.lookup(THING))?.outcome, 'hit');
     assert.equal((await onB.ensure(THING)).outcome, 'hit');
 
-    // What a file that B has open still gives, it gives no more when the server has forgotten who had it open.
+    // What a file that B has open still gives, it gives no more when the server has forgotten who had it open: ESTALE from the server itself, or EBADF
+    // from a client that has asked for its open file again by then, and has been told (both measured).
     await restartServer();
-    assert.equal(await answer(program.read(Buffer.alloc(1), 0, 1, 0).then(() => program.datasync())), 'ESTALE');
+    const gone = await answer(program.read(Buffer.alloc(1), 0, 1, 0).then(() => program.datasync()));
+    t.diagnostic(`an open file that is gone with the server's memory: ${gone}`);
+    assert.ok(['ESTALE', 'EBADF'].includes(gone), gone);
     assert.equal((await onB.lookup(THING))?.outcome, 'hit');
     await lock.assertHeld();
     await lock.release();
