@@ -17,3 +17,4 @@ export type { SignatureProblem } from './errors/verification.ts';
 export { InvalidArchiveError, UnsafeArchiveError } from './errors/archive.ts';
 export type { ArchiveRule } from './errors/archive.ts';
 export { CacheClosedError, CacheFormatError, EntryConflictError, ExecutableMissingError, PackageMissingError, ReadOnlyError } from './errors/cache.ts';
+export { DependencyLocksError, HclSyntaxError } from './errors/configuration.ts';
