@@ -6,6 +6,8 @@
 export { RwxCacheError } from './errors/base.ts';
 export type { CausedBy, ErrorCode } from './errors/base.ts';
 export { InvalidConstraintsError, InvalidHostnameError, InvalidOptionError, InvalidPlatformError, InvalidProviderAddressError, InvalidVersionError } from './errors/input.ts';
+export { CliConfigError } from './errors/cli-config.ts';
+export { CredentialsHelperError } from './errors/credentials.ts';
 export { FileSystemError, StagingLostError, UnreadableDirectoryError } from './errors/file-system.ts';
 export { LockLostError, LockTimeoutError, LockUnsupportedError } from './errors/lock.ts';
 export type { LockHolder } from './errors/lock.ts';

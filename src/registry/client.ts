@@ -6,7 +6,7 @@ import { redactUrl } from '../diagnostics.ts';
 import { PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, UnauthorizedError } from '../errors.ts';
 import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload } from '../http/index.ts';
 import { normalizeHostname, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
-import { credentialSource, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
+import { credentialSource, lookUpToken, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
 import { createDiscovery, discoveryUrl, type Discovery, type ServicesByHost } from './discovery.ts';
 import type { HostServices } from './host-services.ts';
 import { parseJson, type JsonValue } from './json-guards.ts';
@@ -104,10 +104,11 @@ export class RegistryClient implements AsyncDisposable {
    * @throws DiscoveryError, ServiceNotProvidedError - the host is no provider registry, or cannot be asked
    * @throws ProviderNotFoundError - it does not know the provider (404)
    * @throws UnauthorizedError - it wants a token, or another one (401, 403)
+   * @throws CredentialsHelperError - it wants a token, and the credentials helper has failed
    * @throws RegistryResponseError - the answer is malformed
    */
   async versions(address: ProviderAddress, options: RegistryCallOptions = {}): Promise<VersionList> {
-    const { document } = await this.#ask(address, ['versions'], options.signal, () => new ProviderNotFoundError(String(address)));
+    const { document } = await this.#ask(address, ['versions'], options.signal, (cause) => new ProviderNotFoundError(String(address), cause));
     return parseVersionList(document);
   }
 
@@ -117,6 +118,7 @@ export class RegistryClient implements AsyncDisposable {
    * @throws PlatformNotSupportedError - it has no such package (404: the version or the platform is missing)
    * @throws ProtocolNotSupportedError - the package speaks no plugin protocol of the clients; it names the newest version that does
    * @throws UnauthorizedError - it wants a token, or another one (401, 403)
+   * @throws CredentialsHelperError - it wants a token, and the credentials helper has failed
    * @throws RegistryResponseError - the answer is malformed, or not about the package asked for
    */
   async package(address: ProviderAddress, version: Version, platform: Platform, options: RegistryCallOptions = {}): Promise<PackageMetadata> {
@@ -124,7 +126,7 @@ export class RegistryClient implements AsyncDisposable {
       address,
       [String(version), 'download', platform.os, platform.arch],
       options.signal,
-      () => new PlatformNotSupportedError(String(address), String(version), String(platform)),
+      (cause) => new PlatformNotSupportedError(String(address), String(version), String(platform), cause),
     );
     const { protocols, supported } = parseProtocols(document);
     if (!supported) {
@@ -182,12 +184,13 @@ export class RegistryClient implements AsyncDisposable {
     address: ProviderAddress,
     path: readonly string[],
     signal: AbortSignal | undefined,
-    notFound: () => Error,
+    // A private registry may hide what it has from whoever shows no token: the failed look-up is the cause then.
+    notFound: (cause: Error | undefined) => Error,
   ): Promise<{ readonly document: JsonValue; readonly url: string }> {
     const services = await this.#discovery(address.hostname, signal);
     const base = services.serviceUrl(SERVICE);
     const { ascii, display } = normalizeHostname(address.hostname);
-    const token = this.#credentials(ascii)?.token;
+    const { token, failure } = await lookUpToken(this.#credentials, ascii, signal);
     // RFC 3986 resolution as in the reference: a base that does not end in "/" loses its last segment.
     const url = new URL([address.namespace, address.type, ...path].map(pathSegment).join('/'), base);
     const answer = await this.#http.getText(url, {
@@ -198,8 +201,8 @@ export class RegistryClient implements AsyncDisposable {
       bearer: token === undefined ? undefined : { token, origins: [discoveryUrl(ascii).origin, base.origin] },
       signal,
     });
-    if (answer.status === 404) throw notFound();
-    if (answer.status !== 200) throw new UnauthorizedError(display, token !== undefined);
+    if (answer.status === 404) throw notFound(failure);
+    if (answer.status !== 200) throw failure ?? new UnauthorizedError(display, token !== undefined);
     return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
   }
 }

@@ -8,7 +8,7 @@ import { logger } from '../diagnostics.ts';
 import { DiscoveryError, HttpStatusError, InvalidHostnameError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
 import type { HttpClient } from '../http/index.ts';
 import { normalizeHostname } from '../layout/index.ts';
-import type { CredentialSource } from './credentials.ts';
+import { lookUpToken, type CredentialSource } from './credentials.ts';
 import { hostServices, type HostServices } from './host-services.ts';
 import { parseJson, quoted } from './json-guards.ts';
 import { singleFlight } from '../single-flight.ts';
@@ -68,7 +68,8 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
 
 async function fetchServices(http: HttpClient, credentials: CredentialSource, ascii: string, hostname: string, signal: AbortSignal): Promise<HostServices> {
   const start = discoveryUrl(ascii);
-  const token = credentials(ascii)?.token;
+  // The reference, too, asks anonymously when the look-up of credentials itself has failed.
+  const { token, failure } = await lookUpToken(credentials, ascii, signal);
   try {
     const answer = await http.getText(start, {
       accept: 'application/json',
@@ -90,6 +91,7 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
     return hostServices(hostname, answer.url, document as Record<string, unknown>);
   } catch (error) {
     if (error instanceof DiscoveryError || !(error instanceof RwxCacheError)) throw error;
+    if (failure !== undefined && isRefusal(error)) throw failure;
     throw new DiscoveryError(hostname, problemOf(error), error);
   }
 }
@@ -97,6 +99,10 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
 function problemOf(error: RwxCacheError): string {
   if (error instanceof ResponseTooLargeError) return `the document is larger than ${error.limitBytes} bytes`;
   if (error instanceof RegistryResponseError) return 'the document is not JSON';
-  if (error instanceof HttpStatusError && (error.status === 401 || error.status === 403)) return `${error.message}; does the host want a token?`;
+  if (isRefusal(error)) return `${error.message}; does the host want a token?`;
   return error.message;
+}
+
+function isRefusal(error: RwxCacheError): boolean {
+  return error instanceof HttpStatusError && (error.status === 401 || error.status === 403);
 }
