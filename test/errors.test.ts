@@ -12,12 +12,9 @@ const ALL: readonly errors.RwxCacheError[] = [
   new errors.CacheFormatError('/c', '2', '1'),
   new errors.ChecksumMismatchError({ subject: URL_, expected: 'aa', actual: 'bb' }),
   new errors.ChecksumsInvalidError('x.zip', 'no line'),
-<<<<<<< HEAD
-  new errors.DependencyLocksError({ path: '/l', line: 1, column: 2, problem: 'no version' }),
-=======
   new errors.CliConfigError({ path: '/c', line: 1, column: 2, setting: 'host', problem: 'no name' }),
   new errors.CredentialsHelperError({ hostname: 'example.com', program: '/p', problem: 'exit 1' }),
->>>>>>> 639f482 (Tokens are looked up asynchronously: a helper may be asked, and where it fails a host that needs no token is served; a helper is run in bounds; .netrc is read)
+  new errors.DependencyLocksError({ path: '/l', line: 1, column: 2, problem: 'no version' }),
   new errors.DiscoveryError('example.com', 'no answer'),
   new errors.DownloadIncompleteError(URL_, 2, 1),
   new errors.EntryConflictError('/c/e', 'h1:a', 'h1:b'),
