@@ -18,5 +18,6 @@ export { ChecksumMismatchError, ChecksumsInvalidError, HashMismatchError, HashUn
 export type { SignatureProblem } from './errors/verification.ts';
 export { InvalidArchiveError, UnsafeArchiveError } from './errors/archive.ts';
 export type { ArchiveRule } from './errors/archive.ts';
-export { CacheClosedError, CacheFormatError, EntryConflictError, ExecutableMissingError, PackageMissingError, ReadOnlyError } from './errors/cache.ts';
+export { CacheClosedError, CacheFormatError, EnsureAllError, EntryConflictError, ExecutableMissingError, PackageMissingError, ReadOnlyError } from './errors/cache.ts';
+export type { EnsureFailure } from './errors/cache.ts';
 export { DependencyLocksError, HclSyntaxError } from './errors/configuration.ts';

@@ -17,6 +17,7 @@ const ALL: readonly errors.RwxCacheError[] = [
   new errors.DependencyLocksError({ path: '/l', line: 1, column: 2, problem: 'no version' }),
   new errors.DiscoveryError('example.com', 'no answer'),
   new errors.DownloadIncompleteError(URL_, 2, 1),
+  new errors.EnsureAllError([{ index: 0, request: 'x 1.0.0 linux_amd64', error: new errors.OfflineError('x') }], [undefined]),
   new errors.EntryConflictError('/c/e', 'h1:a', 'h1:b'),
   new errors.ExecutableMissingError('/c/e', 'terraform-provider-x'),
   new errors.FileSystemError({ systemCode: 'ENOSPC', operation: 'write', path: '/x' }),
