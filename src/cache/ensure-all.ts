@@ -80,7 +80,7 @@ export async function ensureAll(requests: readonly EnsureAllRequest[], options: 
     () => signal?.aborted === true || closed !== undefined,
   );
   const releaseAll = async (): Promise<void> => {
-    await Promise.all(Array.from(works.values(), (work) => work.result?.pin?.release().catch(() => undefined)));
+    await Promise.allSettled(Array.from(works.values(), async ({ result }) => result?.pin?.release()));
   };
   try {
     await raceAbort(running, signal);
@@ -184,7 +184,7 @@ function describeParsed({ address, version, platform }: ParsedRequest): string {
 
 /** As far as it can be read at all. */
 function describeGiven(request: unknown): string {
-  if (typeof request !== 'object' || request === null) return JSON.stringify(request) ?? 'nothing';
+  if (typeof request !== 'object' || request === null) return String(request);
   const { source, version, platform } = request as Record<string, unknown>;
-  return [source, version, platform].filter((part) => typeof part === 'string' || (typeof part === 'object' && part !== null)).join(' ');
+  return [source, version, platform].map((part) => (typeof part === 'string' ? part : part === undefined ? '' : JSON.stringify(part))).join(' ').trim();
 }

@@ -1,5 +1,5 @@
 /** What a cache cannot do. */
-import { RwxCacheError } from './base.ts';
+import { because, RwxCacheError } from './base.ts';
 
 /** An entry stands in the cache that is not the package it should be, and `onConflict: 'error'` was asked for. */
 export class EntryConflictError extends RwxCacheError {
