@@ -2,12 +2,13 @@
 import type { ArchiveLimits } from '../archive/index.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../layout/index.ts';
-import type { CredentialsByHost, Environment, HttpClientOptions, ServicesByHost } from '../registry/index.ts';
+import type { CliConfig, CredentialsByHost, Environment, HttpClientOptions, PackageCredentialOptions, ServicesByHost } from '../registry/index.ts';
+import { checkPackageCredentials } from '../registry/package-credential-options.ts';
 import type { CacheLockStrategy } from './entry-lock.ts';
 import type { VerificationOptions } from './verification-policy.ts';
 
 /** Options of {@link ProviderCache.open}. */
-export interface ProviderCacheOptions {
+export interface ProviderCacheOptions extends PackageCredentialOptions {
   /** The cache's directory; made if it is missing. One volume, one cache. */
   readonly directory: string;
   /** The tree in the clients' layout, if it is not `<directory>/providers`: an existing mirror or plugin cache, for example. */
@@ -18,6 +19,10 @@ export interface ProviderCacheOptions {
   readonly hosts?: ServicesByHost | undefined;
   /** Tokens by registry host. `TF_TOKEN_*` beats them. */
   readonly credentials?: CredentialsByHost | undefined;
+  /**
+   * What `loadCliConfig` read. `TF_TOKEN_*` and `credentials` beat its credentials, `hosts` its hosts, and `sources` its sources.
+   */
+  readonly cliConfig?: CliConfig | undefined;
   /** What has to be verified. Default: signed checksums, and for `registry.opentofu.org` signed ones where keys are offered. */
   readonly verification?: VerificationOptions | undefined;
   /** What a hit is checked by: `'stat'` (default), what it looks like from outside; `'hash'`, its bytes. */
@@ -64,6 +69,7 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
   if (options.providersDirectory !== undefined) checkPath('providersDirectory', options.providersDirectory);
   const defaultHost = options.defaultHost ?? DEFAULT_REGISTRY_HOST;
   for (const hostname of [...Object.keys(options.hosts ?? {}), ...Object.keys(options.credentials ?? {})]) normalizeHostname(hostname);
+  checkPackageCredentials(options);
   return {
     defaultHost: normalizeHostname(defaultHost).display,
     verifyOnHit: oneOf('verifyOnHit', options.verifyOnHit ?? 'stat', ['stat', 'hash']),

@@ -40,7 +40,8 @@ const SWEEP_AT_CLOSE_MS = 2000;
 
 /** Makes one. Nothing is asked of the network and nothing is written until something is called. */
 export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories): Workshop {
-  const registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
+  const { hosts, credentials, cliConfig, http, environment, packageCredentials, netrc } = given;
+  const registry = new RegistryClient({ hosts, credentials, cliConfig, http, environment, packageCredentials, netrc });
   const sweeping = new AbortController();
   let bench: Promise<Bench> | undefined;
   let thread: SignatureThread | undefined;

@@ -1,7 +1,7 @@
 /** One attempt: a request and the redirects that follow it, up to an answer that the caller takes. */
 import type { Dispatchers } from './dispatcher.ts';
 import { encodingFailure, statusFailure } from './failures.ts';
-import { headersFor, type Trust } from './origin-headers.ts';
+import { FULL_TRUST, headersFor } from './origin-headers.ts';
 import { checkScheme, isRedirect, redirectTarget } from './redirects.ts';
 import { discardBody, drainBody, sendRequest, type Answer } from './request.ts';
 import { parseRetryAfter } from './retry.ts';
@@ -14,7 +14,7 @@ import type { RequestOptions } from './types.ts';
 export async function attempt(dispatchers: Dispatchers, start: URL, options: RequestOptions, userAgent: string, signal: AbortSignal): Promise<Answer> {
   const accepted = options.acceptStatus ?? [200];
   let url = start;
-  let before: Trust = { headers: true, bearer: true };
+  let before = FULL_TRUST;
   for (let followed = 0; ; followed += 1) {
     checkScheme(url, options.allowHttp);
     const { headers, trust } = headersFor(url, start, before, options, userAgent);

@@ -1,5 +1,6 @@
 /** The http room: what the floors above import. Not a public subpath. */
 export type {
+  BasicCredentials,
   BearerToken,
   DownloadOptions,
   DownloadProgress,

@@ -33,6 +33,16 @@ export interface BearerToken {
   readonly origins: readonly string[];
 }
 
+/** A user name and password, and the origins that may see them. */
+export interface BasicCredentials {
+  /** The user name. */
+  readonly login: string;
+  /** The password; it never appears in an error or a log line. */
+  readonly password: string;
+  /** Origins as `URL.origin` writes them. */
+  readonly origins: readonly string[];
+}
+
 /** Options of one request. */
 export interface RequestOptions {
   /** Value of the `accept` header, sent to every origin of a redirect chain. */
@@ -41,6 +51,8 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sent as `Authorization: Bearer` to its origins only, never over plain http except to loopback, never with a URL that is signed itself. */
   readonly bearer?: BearerToken | undefined;
+  /** Sent as `Authorization: Basic` by the same rules. A bearer token beats it, and so do a user and password in the URL itself. */
+  readonly basic?: BasicCredentials | undefined;
   /** Statuses that are an answer; every other one is an `HttpStatusError`. Default `[200]`. */
   readonly acceptStatus?: readonly number[] | undefined;
   /** Where plain http is read. Default `'always'`; a redirect from https to http is refused whatever stands here. */

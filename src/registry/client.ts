@@ -4,18 +4,22 @@
  */
 import { redactUrl } from '../diagnostics.ts';
 import { PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, UnauthorizedError } from '../errors.ts';
-import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload } from '../http/index.ts';
+import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload, type ReadOptions } from '../http/index.ts';
 import { normalizeHostname, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
+import type { CliConfig } from './cli-config/types.ts';
 import { credentialSource, lookUpToken, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
 import { createDiscovery, discoveryUrl, type Discovery, type ServicesByHost } from './discovery.ts';
+import { displayHost } from './display-host.ts';
 import type { HostServices } from './host-services.ts';
 import { parseJson, type JsonValue } from './json-guards.ts';
+import type { PackageCredentialOptions } from './package-credential-options.ts';
+import { packageAuthorization, type PackageAuthorization } from './package-credentials.ts';
 import { parsePackageMetadata, parseProtocols, type PackageMetadata } from './package-metadata.ts';
 import { DEFAULT_CLIENT_VERSION, registryUserAgent } from './user-agent.ts';
 import { closestUsable, parseVersionList, type VersionList } from './version-list.ts';
 
 /** Options of a {@link RegistryClient}. */
-export interface RegistryClientOptions {
+export interface RegistryClientOptions extends PackageCredentialOptions {
   /**
    * Services by host, in any spelling of it: such a host is never discovered. A relative URL counts from the host's
    * default discovery URL, plain http is taken, and an empty object says that the host has no services.
@@ -23,6 +27,8 @@ export interface RegistryClientOptions {
   readonly hosts?: ServicesByHost | undefined;
   /** Tokens by host, in any spelling of it. `TF_TOKEN_*` beats them. */
   readonly credentials?: CredentialsByHost | undefined;
+  /** What `loadCliConfig` read: its hosts and credentials count where the options and `TF_TOKEN_*` say nothing of a host. */
+  readonly cliConfig?: CliConfig | undefined;
   /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from, once. Default `process.env`. */
   readonly environment?: Environment | undefined;
   /** Time limits, retries, certificates. */
@@ -65,8 +71,8 @@ const MAX_SIGNATURE_BYTES = 1024 * 1024;
  * may run at once; only discovery is remembered, and only what succeeded.
  *
  * A host's token goes to the origin of its discovery document and to the origin of its service's base URL, and nowhere
- * else: not to where a redirect leads, and not to the zip, the checksums or the signature, which the reference clients
- * fetch without it, too.
+ * else: not to where a redirect leads, and, unless `packageCredentials` or `netrc` says so, not to the zip, the checksums or the signature,
+ * which the reference clients fetch without it, too.
  *
  * All requests are retried by the same rules (408, 429, 5xx, connections that fail or fall silent). Beside the errors
  * that its methods name, each may reject with `HttpStatusError`, `NetworkError`, `RedirectError`, or
@@ -77,16 +83,24 @@ export class RegistryClient implements AsyncDisposable {
   readonly #credentials: CredentialSource;
   readonly #discovery: Discovery;
   readonly #clientVersion: string;
+  readonly #packageAuthorization: PackageAuthorization;
 
   /**
    * @throws InvalidHostnameError - a key of `hosts` or `credentials` is no host name
+   * @throws InvalidOptionError - an option that is not as it must be
    */
   constructor(options: RegistryClientOptions = {}) {
     const environment = options.environment ?? process.env;
-    this.#credentials = credentialSource(options.credentials ?? {}, environment);
+    const { cliConfig } = options;
+    this.#credentials = credentialSource(options.credentials ?? {}, environment, async (host, signal) => cliConfig?.credentialsFor(displayHost(host), { signal }));
     this.#http = createHttpClient({ ...options.http, userAgent: options.http?.userAgent ?? registryUserAgent(environment) });
-    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, options.hosts ?? {});
+    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, { ...cliConfig?.hosts, ...options.hosts });
     this.#clientVersion = options.clientVersion ?? DEFAULT_CLIENT_VERSION;
+    this.#packageAuthorization = packageAuthorization(options, {
+      credentials: this.#credentials,
+      environment,
+      originsOf: async (hostname, signal) => originsOf(hostname, (await this.#discovery(hostname, signal)).serviceUrl(SERVICE)),
+    });
   }
 
   /**
@@ -136,7 +150,7 @@ export class RegistryClient implements AsyncDisposable {
     return parsePackageMetadata(document, { address, version, platform }, url);
   }
 
-  /** The checksums document and its signature, fetched together and without credentials. */
+  /** The checksums document and its signature, fetched together, with the credentials that `packageCredentials` and `netrc` allow. */
   async checksums(metadata: PackageMetadata, options: RegistryCallOptions = {}): Promise<ChecksumsDocument> {
     options.signal?.throwIfAborted();
     // When one of the two fails the other is not worth waiting for.
@@ -144,8 +158,8 @@ export class RegistryClient implements AsyncDisposable {
     const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
     try {
       const [sums, signature] = await Promise.all([
-        this.#http.getBytes(metadata.checksumsUrl, { maxBytes: MAX_SUMS_BYTES, signal }),
-        metadata.signatureUrl === undefined ? undefined : this.#http.getBytes(metadata.signatureUrl, { maxBytes: MAX_SIGNATURE_BYTES, acceptStatus: [200, 404], signal }),
+        this.#getPart(metadata, metadata.checksumsUrl, { maxBytes: MAX_SUMS_BYTES, signal }),
+        metadata.signatureUrl === undefined ? undefined : this.#getPart(metadata, metadata.signatureUrl, { maxBytes: MAX_SIGNATURE_BYTES, acceptStatus: [200, 404], signal }),
       ]);
       return { sums: sums.bytes, signature: signature?.status === 200 ? signature.bytes : undefined };
     } finally {
@@ -154,19 +168,19 @@ export class RegistryClient implements AsyncDisposable {
   }
 
   /**
-   * Downloads the zip into a new file, without credentials, and hashes it on the way. Nothing is verified but its size,
+   * Downloads the zip into a new file, with the credentials that `packageCredentials` and `netrc` allow, and hashes it on the way. Nothing is verified but its size,
    * where the registry gave one: compare `sha256` with `metadata.shasum`.
    * @param path - a file that does not exist yet; after a failure it may be there, and the caller removes it
    * @throws DownloadIncompleteError - fewer bytes came than were announced
    * @throws ResponseTooLargeError - more came than were announced, or than `maxBytes`
    */
   async download(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<DownloadResult> {
-    return this.#http.download(metadata.downloadUrl, { path }, packageRequest(metadata, options));
+    return this.#http.download(metadata.downloadUrl, { path }, await this.#packageRequest(metadata, options));
   }
 
   /** As {@link download}, and leaves the file open: `file.handle` reads and writes, and the caller closes it. After a failure it is closed. */
   async downloadOpen(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<OpenDownload> {
-    return this.#http.downloadOpen(metadata.downloadUrl, { path }, packageRequest(metadata, options));
+    return this.#http.downloadOpen(metadata.downloadUrl, { path }, await this.#packageRequest(metadata, options));
   }
 
   /** Ends all calls that still run, and closes all connections. Idempotent. */
@@ -177,6 +191,17 @@ export class RegistryClient implements AsyncDisposable {
   /** As {@link close}. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #getPart(metadata: PackageMetadata, url: string, request: ReadOptions): ReturnType<HttpClient['getBytes']> {
+    return this.#http.getBytes(url, { ...request, ...(await this.#packageAuthorization(url, metadata.address.hostname, request.signal)) });
+  }
+
+  async #packageRequest(metadata: PackageMetadata, options: PackageDownloadOptions): Promise<DownloadOptions> {
+    const { maxBytes, onProgress, signal } = options;
+    signal?.throwIfAborted();
+    const authorization = await this.#packageAuthorization(metadata.downloadUrl, metadata.address.hostname, signal);
+    return { ...authorization, expectedBytes: announcedSize(metadata), maxBytes, onProgress, signal };
   }
 
   /** Asks the provider service of the address's host for a JSON document. */
@@ -198,7 +223,7 @@ export class RegistryClient implements AsyncDisposable {
       headers: { 'x-terraform-version': this.#clientVersion },
       acceptStatus: [200, 401, 403, 404],
       maxBytes: MAX_JSON_BYTES,
-      bearer: token === undefined ? undefined : { token, origins: [discoveryUrl(ascii).origin, base.origin] },
+      bearer: token === undefined ? undefined : { token, origins: originsOf(address.hostname, base) },
       signal,
     });
     if (answer.status === 404) throw notFound(failure);
@@ -207,8 +232,9 @@ export class RegistryClient implements AsyncDisposable {
   }
 }
 
-function packageRequest(metadata: PackageMetadata, options: PackageDownloadOptions): DownloadOptions {
-  return { expectedBytes: announcedSize(metadata), maxBytes: options.maxBytes, onProgress: options.onProgress, signal: options.signal };
+/** Who may see a host's token. */
+function originsOf(hostname: string, base: URL): string[] {
+  return [discoveryUrl(normalizeHostname(hostname).ascii).origin, base.origin];
 }
 
 /** The size that the registry gives, where it is one; what is wrong with it otherwise is for verification to say. */

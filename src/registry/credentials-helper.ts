@@ -4,13 +4,13 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { domainToUnicode } from 'node:url';
 import { logger } from '../diagnostics.ts';
 import { CredentialsHelperError, InvalidVersionError } from '../errors.ts';
 import { compareVersions, currentPlatform, parseVersion, type Version } from '../layout/index.ts';
 import { singleFlight } from '../single-flight.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { isSendable, type CredentialSource, type Environment, type HostCredentials } from './credentials.ts';
+import { displayHost } from './display-host.ts';
 import { runHelper } from './run-helper.ts';
 
 /** A `credentials_helper` block. */
@@ -38,7 +38,7 @@ export function helperSource(settings: HelperSettings): CredentialSource {
   async function ask(host: string, signal: AbortSignal): Promise<HostCredentials | undefined> {
     const program = await findHelper(settings.name, settings.directories);
     const failed = (problem: string, cause?: unknown): CredentialsHelperError =>
-      new CredentialsHelperError({ hostname: displayName(host), program: program ?? programName(settings.name), problem, cause });
+      new CredentialsHelperError({ hostname: displayHost(host), program: program ?? programName(settings.name), problem, cause });
     if (program === undefined) throw failed(`it is in none of ${settings.directories.join(', ')}`);
     const began = performance.now();
     const { output, problem, ...rest } = await runHelper({ program, args, host, environment, timeoutMs, signal });
@@ -71,12 +71,6 @@ function credentialsIn(output: string, failed: (problem: string) => Error): Host
   if (typeof token !== 'string' || token === '') return undefined;
   if (!isSendable(token)) throw failed('the token holds a space, a line break or a character that no header can carry');
   return { token };
-}
-
-/** The host as people read it. */
-function displayName(asciiHost: string): string {
-  const [name = '', ...port] = asciiHost.split(':');
-  return [domainToUnicode(name) || name, ...port].join(':');
 }
 
 function programName(name: string): string {
