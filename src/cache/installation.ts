@@ -15,6 +15,7 @@ import { judgeEntry, type BoundRecord, type Criteria, type Judgement } from './a
 import { watchForEntry } from './arrival.ts';
 import { bindingOf, hashEntry, type EntryPlace } from './entry.ts';
 import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.ts';
+import type { PartialDirectory } from './partial-store.ts';
 import type { ProgressListener } from './progress.ts';
 import type { Outcome, PackageIdentity } from './provider-package.ts';
 import { readAllRecords, removeRecords, strengthenRecord, writeFirstRecord, writeRecord } from './records.ts';
@@ -40,6 +41,8 @@ export interface InstallationContext {
   readonly staging: string;
   /** Where entries go that are not the package; on that mount as well. */
   readonly trash: string;
+  /** Downloads that earlier processes left, on that mount, too; `undefined`: none are kept. */
+  readonly partials: PartialDirectory | undefined;
   /** The presence mark that names in both carry. */
   readonly owner: string;
 }
@@ -70,7 +73,9 @@ export async function installPackage(task: Installation, context: InstallationCo
     } catch (error) {
       const lost = error instanceof LockLostError || error instanceof StagingLostError;
       const cleared = error instanceof FileSystemError && error.systemCode === 'ENOENT';
-      if (!(lost || cleared) || attempt >= ATTEMPTS || task.signal.aborted) throw error;
+      // What nobody came for must not be the reason why there is no room.
+      const relieved = error instanceof FileSystemError && hasSystemError(error, 'ENOSPC', 'EDQUOT') && (await context.partials?.makeRoom()) === true;
+      if (!(lost || cleared || relieved) || attempt >= ATTEMPTS || task.signal.aborted) throw error;
       // Somebody may have cleared away parts of the state since the cache was opened, or long before. Looking each time would cost a round trip each.
       if (cleared) for (const directory of [context.locks, task.place.records, context.staging]) await makeDirectories(directory);
       log('starting again: %s', error.message);
@@ -130,6 +135,7 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
           expectedHashes: criteria.expectedHashes,
           limits: context.limits,
           signatures: context.signatures,
+          partials: context.partials,
           report,
           signal,
         });

@@ -27,7 +27,7 @@ export interface StepEvent extends AboutPackage {
 export interface DownloadingEvent extends AboutPackage {
   /** Tells the events apart. */
   readonly phase: 'downloading';
-  /** Bytes so far; a retried download starts again. */
+  /** Bytes so far; a download that cannot be continued starts again. */
   readonly receivedBytes: number;
   /** Bytes in all; unknown until the server announces it. */
   readonly totalBytes: number | undefined;

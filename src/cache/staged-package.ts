@@ -9,6 +9,7 @@ import { redactUrl } from '../diagnostics.ts';
 import { ChecksumMismatchError, HashMismatchError, InvalidArchiveError, SignatureInvalidError, UnsafeArchiveError } from '../errors.ts';
 import { isPluginExecutable } from '../layout/index.ts';
 import type { OpenFile } from '../atomic/index.ts';
+import type { PartialStore } from '../http/index.ts';
 import type { OpenDownload, PackageMetadata, RegistryClient } from '../registry/index.ts';
 import { checkRegistryPackages, checksumFor, matchesExpected, packageHashFromFiles, parseChecksums } from '../verify/index.ts';
 import { fileSystemError } from '../system-errors.ts';
@@ -27,6 +28,8 @@ export interface StageOptions {
   readonly limits: ArchiveLimits | undefined;
   /** The thread that checks signatures; started with the first call. */
   readonly signatures: () => SignatureThread;
+  /** Downloads that earlier processes left. */
+  readonly partials: PartialStore | undefined;
   readonly signal: AbortSignal;
   readonly report: ProgressListener;
 }
@@ -62,6 +65,7 @@ export async function stagePackage(identity: PackageIdentity, staging: string, o
           signal: either,
           // A zip is not larger than what it holds, but for its headers; without a limit a lying server could fill everybody's volume.
           maxBytes: largestZip(options.limits),
+          partial: options.partials,
           onProgress: ({ receivedBytes, totalBytes }) => {
             report({ phase: 'downloading', package: name, receivedBytes, totalBytes });
           },

@@ -9,6 +9,7 @@ import { findStaging, type CacheDirectories, type StagingPlace } from './directo
 import { keepHouse } from './housekeeping.ts';
 import { installPackage, type Installation, type InstallationResult } from './installation.ts';
 import type { CheckedOptions, ProviderCacheOptions } from './options.ts';
+import { createPartialStore } from './partial-store.ts';
 import { createPin, type Pin, type PinWait } from './pins.ts';
 import { enterPresence, type Presence } from './presence.ts';
 import type { CheckedPolicy, PruneResult } from './prune-policy.ts';
@@ -83,6 +84,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
         ...place,
         registry,
         signatures,
+        partials: createPartialStore(place.partial),
         locks: directories.locks,
         limits: given.archiveLimits,
         owner: presence.id,

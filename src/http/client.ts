@@ -3,7 +3,7 @@ import { delay, raceAbort } from '../abort.ts';
 import { logger, redactUrl } from '../diagnostics.ts';
 import { InvalidOptionError, NetworkError, RwxCacheError } from '../errors.ts';
 import { attempt } from './attempt.ts';
-import { announcedBytes, readBody } from './body.ts';
+import { readBody } from './body.ts';
 import { beginCall, type Call } from './call.ts';
 import { createDispatchers } from './dispatcher.ts';
 import { DownloadFile } from './download-file.ts';
@@ -12,15 +12,13 @@ import { checkHeaders } from './origin-headers.ts';
 import { discardBody, type Answer } from './request.ts';
 import { withRetries } from './retry.ts';
 import { resolveSettings } from './settings.ts';
+import { spoilsFile, Transfer } from './transfer.ts';
 import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, OpenDownload, ReadOptions, RequestOptions } from './types.ts';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 /** How long an aborted download waits for its file to be closed: an open one cannot be removed cleanly on NFS, and a hung server must not hold up an abort. */
 const CLOSE_GRACE_MS = 50;
-
-/** How many bytes lie between two reports of progress. */
-const PROGRESS_BYTES = 1024 * 1024;
 
 const log = logger('http');
 
@@ -53,7 +51,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     }
   }
 
-  function exchange<T>(url: URL, request: RequestOptions, call: Call, consume: (answer: Answer) => Promise<T>): Promise<T> {
+  function exchange<T>(url: URL, request: RequestOptions, call: Call, consume: (answer: Answer) => Promise<T>, transfer?: Transfer): Promise<T> {
     return withRetries(settings, call.signal, async (number) => {
       call.attempts = number;
       call.phase = 'headers';
@@ -62,7 +60,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
         log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, settings.retries + 1, outcome, Math.round(performance.now() - began));
       };
       try {
-        const answer = await attempt(dispatchers, url, request, settings.userAgent, call.signal);
+        const answer = await attempt(dispatchers, url, request, settings.userAgent, call.signal, transfer?.range);
         call.phase = 'body';
         const result = await consume(answer).finally(() => { discardBody(answer.body); });
         report(`${answer.status} from ${redactUrl(answer.url)}`);
@@ -71,7 +69,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
         report(outcomeText(error, number));
         throw error;
       }
-    });
+    }, () => transfer?.madeProgress() ?? false);
   }
 
   async function getBytes(given: string | URL, request: ReadOptions = {}): Promise<HttpResponse & { readonly bytes: Uint8Array }> {
@@ -106,22 +104,33 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     return run(given, request, async (url, call) => {
       const { signal } = call;
       const file = await raceAbort(DownloadFile.create(path), signal, (late) => void late.abandon());
+      const transfer = new Transfer(file, request, signal);
       try {
-        const answer = await exchange(url, request, call, async (answered) => {
-          await raceAbort(file.begin((error) => answered.body.destroy(error)), signal);
-          await fill(file, answered, request, signal);
-          return answered;
-        });
-        const bytes = file.bytes;
-        const sha256 = await raceAbort(file.finish(), signal);
+        let answer: Answer;
+        let sha256: string;
+        do {
+          answer = await fetchWhole(url, request, call, transfer);
+          sha256 = await raceAbort(file.finish(), signal);
+        } while (await transfer.isSpoilt(sha256));
+        await transfer.forget();
+        const { bytes, openFile } = file;
         await raceAbort(end(file), signal);
-        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: { path, handle: file.handle } };
+        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: openFile };
       } catch (error) {
         const closing = file.abandon();
+        if (spoilsFile(error)) await transfer.forget().catch(() => undefined);
         await (signal.aborted ? Promise.race([closing, delay(CLOSE_GRACE_MS)]) : closing);
         throw error;
       }
     });
+  }
+
+  /** Until the file is complete: with retries for what fails, and at once where the answer only told what to ask for. */
+  async function fetchWhole(url: URL, request: DownloadOptions, call: Call, transfer: Transfer): Promise<Answer> {
+    for (;;) {
+      const { taken, answer } = await exchange(url, request, call, async (answered) => ({ taken: await transfer.take(answered), answer: answered }), transfer);
+      if (taken === 'complete') return answer;
+    }
   }
 
   return {
@@ -135,21 +144,6 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       await dispatchers.destroy();
     },
   };
-}
-
-async function fill(file: DownloadFile, answer: Answer, options: DownloadOptions, signal: AbortSignal): Promise<void> {
-  const totalBytes = announcedBytes(answer, options);
-  let reported = 0;
-  const report = (): void => {
-    reported = file.bytes;
-    options.onProgress?.({ receivedBytes: reported, totalBytes });
-  };
-  report();
-  await readBody(answer, options, signal, async (chunk) => {
-    await raceAbort(file.add(chunk), signal);
-    if (file.bytes - reported >= PROGRESS_BYTES) report();
-  });
-  if (file.bytes > reported) report();
 }
 
 function parseUrl(given: string | URL): URL {

@@ -13,4 +13,6 @@ export type {
   ReadOptions,
   RequestOptions,
 } from './types.ts';
+export type { FoundPartial, KeptPartial, PartialStore, SizedRepresentation } from './partial-store.ts';
+export type { Representation } from './range.ts';
 export { createHttpClient } from './client.ts';

@@ -1,5 +1,6 @@
 /** What the http room takes and gives. Types only. */
 import type { OpenFile } from '../atomic/index.ts';
+import type { PartialStore } from './partial-store.ts';
 
 /** Options of one client. Times are in milliseconds. */
 export interface HttpClientOptions {
@@ -67,9 +68,9 @@ export interface ReadOptions extends RequestOptions {
   readonly maxBytes?: number | undefined;
 }
 
-/** How far a download is. `receivedBytes` starts at 0 again when an attempt failed and the next one begins. */
+/** How far a download is. `receivedBytes` goes on where an attempt continues the one that failed, and starts at 0 again where it cannot. */
 export interface DownloadProgress {
-  /** Bytes that arrived in this attempt. */
+  /** Bytes of the whole that are there. */
   readonly receivedBytes: number;
   /** Bytes to come in all, where that is known. */
   readonly totalBytes?: number | undefined;
@@ -81,6 +82,13 @@ export interface DownloadOptions extends RequestOptions {
   readonly expectedBytes?: number | undefined;
   /** The largest body that is taken, in bytes. No limit by default. */
   readonly maxBytes?: number | undefined;
+  /**
+   * SHA-256 of the whole in lower-case hex, where it is known. It is not enforced (compare {@link DownloadResult.sha256}), but a download that was put together from
+   * several answers and is not this one starts from scratch once before it is handed out.
+   */
+  readonly expectedSha256?: string | undefined;
+  /** Where a large download leaves what it has for a later process, and finds what an earlier one left; used where `expectedSha256` is known. */
+  readonly partial?: PartialStore | undefined;
   /** Called as bytes arrive, for every mebibyte or so, and at the end. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
 }

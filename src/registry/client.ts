@@ -4,7 +4,7 @@
  */
 import { redactUrl } from '../diagnostics.ts';
 import { PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, UnauthorizedError } from '../errors.ts';
-import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload, type ReadOptions } from '../http/index.ts';
+import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload, type PartialStore, type ReadOptions } from '../http/index.ts';
 import { normalizeHostname, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
 import type { CliConfig } from './cli-config/types.ts';
 import { credentialSource, lookUpToken, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
@@ -47,6 +47,8 @@ export interface RegistryCallOptions {
 export interface PackageDownloadOptions extends RegistryCallOptions {
   /** The largest zip that is taken, in bytes; no limit by default. */
   readonly maxBytes?: number | undefined;
+  /** Where a large zip is left for a later process, and found; the registry's checksum is its key. */
+  readonly partial?: PartialStore | undefined;
   /** Called as bytes arrive. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
 }
@@ -198,10 +200,10 @@ export class RegistryClient implements AsyncDisposable {
   }
 
   async #packageRequest(metadata: PackageMetadata, options: PackageDownloadOptions): Promise<DownloadOptions> {
-    const { maxBytes, onProgress, signal } = options;
+    const { maxBytes, partial, onProgress, signal } = options;
     signal?.throwIfAborted();
     const authorization = await this.#packageAuthorization(metadata.downloadUrl, metadata.address.hostname, signal);
-    return { ...authorization, expectedBytes: announcedSize(metadata), maxBytes, onProgress, signal };
+    return { ...authorization, expectedSha256: metadata.shasum, partial, expectedBytes: announcedSize(metadata), maxBytes, onProgress, signal };
   }
 
   /** Asks the provider service of the address's host for a JSON document. */
