@@ -119,7 +119,9 @@ const KEYWORDS: ReadonlyMap<string, HclLiteral> = new Map<string, HclLiteral>([[
 
 function parseValue(reader: Reader, depth: number, elementRanges?: SourceRange[]): Value {
   const token = reader.next();
-  if (token.kind === 'string' || token.kind === 'number') return token;
+  if (token.kind === 'number') return token;
+  // The reference's strings (cty) are in this form, whatever the file has.
+  if (token.kind === 'string') return reader.source.dialect === 'hcl2' ? { value: token.value.normalize('NFC'), end: token.end } : token;
   if (token.kind === 'word') {
     // HCL 1 has no null.
     const value = token.text === 'null' && reader.source.dialect === 'hcl2' ? null : KEYWORDS.get(token.text);

@@ -31,7 +31,7 @@ function afterChange(there: LockedProvider | undefined, address: ProviderAddress
     address,
     version,
     constraints: change.constraints === undefined ? there?.constraints : constraintsOf(address, change.constraints),
-    hashes: sortedHashes([...(isSame ? (there?.hashes ?? []) : []), ...change.hashes]),
+    hashes: sortedHashes([...(isSame ? (there?.hashes ?? []) : []), ...change.hashes.map((hash) => hash.normalize('NFC'))]),
   };
 }
 

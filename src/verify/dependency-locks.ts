@@ -116,11 +116,11 @@ async function updateLocked({ path, target, lock, options }: Update, change: Par
     const parsed = parseLocks(before?.text ?? '', path);
     const wanted = afterChanges(parsed, await raceAbort(answerOf(change, locksOf(path, parsed)), signal));
     const text = textWith(parsed, wanted, options.tool ?? defaultTool(wanted));
-    if (text === parsed.text) return { changed: false };
     checkReadsBack(path, parsed, wanted, text);
     await raceAbort(lock.assertHeld(), signal);
     const now = await raceAbort(readIfThere(target, path), signal);
     if (now === undefined ? before === undefined : before?.bytes.equals(now.bytes) === true) {
+      if (text === parsed.text) return { changed: false };
       await writeFileAtomic(target, text, { mode: 0o644, like: now?.stats, signal });
       return { changed: true };
     }
