@@ -21,3 +21,5 @@ export type { ArchiveRule } from './errors/archive.ts';
 export { CacheClosedError, CacheFormatError, EnsureAllError, EntryConflictError, ExecutableMissingError, PackageMissingError, ReadOnlyError } from './errors/cache.ts';
 export type { EnsureFailure } from './errors/cache.ts';
 export { DependencyLocksError, HclSyntaxError } from './errors/configuration.ts';
+export { NoSourceError, SourceUnavailableError } from './errors/sources.ts';
+export type { SourceAnswer, SourceDescription } from './errors/sources.ts';

@@ -18,5 +18,6 @@ export type { PruneCandidate, PruneFailure, PrunePolicy, PruneResult } from './c
 export type { Provenance, SignatureProvenance, UnsignedProvenance, VerifiedProvenance } from './cache/record-format.ts';
 export type { ProviderRequest } from './cache/requests.ts';
 export type { HostVerification, SignaturePolicy, VerificationOptions } from './cache/verification-policy.ts';
+export type { DirectSource, FilesystemMirrorSource, NetworkMirrorSource, OciMirrorSource, ProviderSource, SourceFallback, SourcePatterns } from './registry/index.ts';
 export { EnsureAllError, RwxCacheError } from './errors.ts';
-export type { EnsureFailure, ErrorCode, LockHolder } from './errors.ts';
+export type { EnsureFailure, ErrorCode, LockHolder, SourceAnswer, SourceDescription } from './errors.ts';

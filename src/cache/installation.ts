@@ -10,6 +10,7 @@ import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { EntryConflictError, FileSystemError, LockLostError, StagingLostError } from '../errors.ts';
 import type { RegistryClient } from '../registry/index.ts';
+import type { PackageSources } from '../registry/sources/multi-source.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria, type Judgement } from './acceptance.ts';
 import { watchForEntry } from './arrival.ts';
@@ -29,6 +30,7 @@ const log = logger('cache');
 /** What an installation works with. */
 export interface InstallationContext {
   readonly registry: RegistryClient;
+  readonly sources: PackageSources;
   readonly locks: string;
   readonly lockStrategy: CacheLockStrategy;
   readonly lockTimeoutMs: number;
@@ -131,6 +133,7 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
       async (directory) => {
         const staged = await stagePackage(task.identity, directory, {
           registry: context.registry,
+          sources: context.sources,
           rules: criteria.rules,
           expectedHashes: criteria.expectedHashes,
           limits: context.limits,

@@ -2,7 +2,7 @@
 import type { ArchiveLimits } from '../archive/index.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../layout/index.ts';
-import type { CliConfig, CredentialsByHost, Environment, HttpClientOptions, PackageCredentialOptions, ServicesByHost } from '../registry/index.ts';
+import type { CliConfig, CredentialsByHost, Environment, HttpClientOptions, PackageCredentialOptions, ProviderSource, ServicesByHost, SourceFallback } from '../registry/index.ts';
 import { checkPackageCredentials } from '../registry/package-credential-options.ts';
 import type { CacheLockStrategy } from './entry-lock.ts';
 import type { VerificationOptions } from './verification-policy.ts';
@@ -23,6 +23,22 @@ export interface ProviderCacheOptions extends PackageCredentialOptions {
    * What `loadCliConfig` read. `TF_TOKEN_*` and `credentials` beat its credentials, `hosts` its hosts, and `sources` its sources.
    */
   readonly cliConfig?: CliConfig | undefined;
+  /**
+   * Where packages may come from, in this order: versions are those of all sources that match, and a package comes from the first one that has it,
+   * as with the clients' `provider_installation`. Default: those of `cliConfig`, else each from its own registry.
+   *
+   * Mirrors carry no signatures. What came from a mirror is handed out by caches that have the same mirror among their `sources` for that
+   * provider (the same URL, or the same absolute path), whatever `verification` says of its host; for any other cache
+   * that wants signatures it is no hit, unless `expectedHashes` prove it.
+   *
+   * A filesystem mirror is asked even with `offline`, since it takes no network. One that is this cache's own tree is passed over: what stands
+   * there proves nothing.
+   */
+  readonly sources?: readonly ProviderSource[] | undefined;
+  /** What makes the next source be asked. Default `'not-found'`, as the clients do. */
+  readonly fallback?: SourceFallback | undefined;
+  /** Hosts whose network mirrors may be read over plain http, for tests (`'mirror.test:8080'`). This machine itself always may. Default: none. */
+  readonly insecureMirrors?: readonly string[] | undefined;
   /** What has to be verified. Default: signed checksums, and for `registry.opentofu.org` signed ones where keys are offered. */
   readonly verification?: VerificationOptions | undefined;
   /** What a hit is checked by: `'stat'` (default), what it looks like from outside; `'hash'`, its bytes. */
@@ -31,7 +47,7 @@ export interface ProviderCacheOptions extends PackageCredentialOptions {
   readonly onConflict?: 'repair' | 'error' | undefined;
   /** Only hits: nothing is ever written. Default false. */
   readonly readOnly?: boolean | undefined;
-  /** Nothing is ever asked of the network. Default false. */
+  /** Nothing is ever asked of the network: a package that is missing comes from a filesystem mirror, or not at all. Default false. */
   readonly offline?: boolean | undefined;
   /** Default `'auto'`: kernel locks, and leases where the mount has none or only locks of this host. */
   readonly lockStrategy?: CacheLockStrategy | undefined;
@@ -57,6 +73,7 @@ export interface CheckedOptions {
   readonly lockStrategy: CacheLockStrategy;
   readonly lockTimeoutMs: number;
   readonly settleMs: number;
+  readonly fallback: SourceFallback;
 }
 
 /**
@@ -78,6 +95,7 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
     readOnly: flag('readOnly', options.readOnly ?? false),
     offline: flag('offline', options.offline ?? false),
     lockTimeoutMs: milliseconds('lockTimeoutMs', options.lockTimeoutMs ?? 30 * 60_000),
+    fallback: oneOf('fallback', options.fallback ?? 'not-found', ['not-found', 'unreachable']),
     settleMs: milliseconds('settleMs', options.settleMs ?? 10_000),
   };
 }

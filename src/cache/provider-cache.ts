@@ -8,6 +8,7 @@ import { CacheClosedError, HashUnprovenError, InvalidOptionError, OfflineError, 
 import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
+import { cacheSources, type CacheSources } from './cache-sources.ts';
 import type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './call-options.ts';
 import { openDirectories, type CacheDirectories } from './directories.ts';
 import { ensureAll, type EnsureAllOptions, type EnsureAllRequest } from './ensure-all.ts';
@@ -40,6 +41,7 @@ export class ProviderCache implements AsyncDisposable {
   readonly #given: ProviderCacheOptions;
   readonly #directories: CacheDirectories;
   readonly #rulesOf: (hostname: string) => VerificationRules;
+  readonly #sources: CacheSources;
   readonly #flights = new Flights<InstallationResult>();
   readonly #known = new Map<string, BoundRecord>();
   readonly #closing = new AbortController();
@@ -54,6 +56,7 @@ export class ProviderCache implements AsyncDisposable {
     this.directory = directories.root;
     this.providersDirectory = directories.providers;
     this.#rulesOf = verificationRules(given.verification);
+    this.#sources = cacheSources(given, options.defaultHost);
   }
 
   /**
@@ -81,6 +84,7 @@ export class ProviderCache implements AsyncDisposable {
    * @throws HttpStatusError, NetworkError, RedirectError, ResponseTooLargeError, DownloadIncompleteError - the network
    * @throws ChecksumMismatchError, ChecksumsInvalidError, SignatureInvalidError, HashMismatchError, HashUnprovenError - verification
    * @throws UnsafeArchiveError, InvalidArchiveError, ExecutableMissingError - the zip
+   * @throws NoSourceError, SourceUnavailableError, AccessPolicyError - with other `sources` than the registry: none has it, or one cannot be asked
    * @throws EntryConflictError - somebody else's entry stands there, with `onConflict: 'error'`
    * @throws OfflineError, ReadOnlyError - it is missing, and may not be fetched
    * @throws LockTimeoutError, InvalidOptionError, FileSystemError, CacheClosedError
@@ -261,10 +265,13 @@ export class ProviderCache implements AsyncDisposable {
     return resolveRequest(parsed, {
       limitedBy: offline ? 'offline' : readOnly ? 'readOnly' : undefined,
       versions: async (address) => {
-        if (offline || readOnly) return this.#cachedVersions(address, parsed.platform);
+        const limited = offline || readOnly;
+        const cached = limited ? await this.#cachedVersions(address, parsed.platform) : [];
+        if (readOnly || (offline && !this.#sources.hasLocal(address))) return cached;
         try {
-          return await (await this.#work()).versions(address, signal);
+          return [...cached, ...(await (await this.#work()).versions(address, signal))];
         } catch (error) {
+          if (error instanceof OfflineError) return cached;
           // A close ends the request, and the caller hears of the close.
           signal?.throwIfAborted();
           this.#assertOpen();
@@ -331,7 +338,7 @@ export class ProviderCache implements AsyncDisposable {
   async #work(): Promise<Workshop> {
     // A call that was on its way here when the cache was closed must not set up again what the close has cleared away.
     this.#assertOpen();
-    this.#workshop ??= import('./workshop.ts').then(({ openWorkshop }) => openWorkshop(this.#given, this.#options, this.#directories));
+    this.#workshop ??= import('./workshop.ts').then(({ openWorkshop }) => openWorkshop(this.#given, this.#options, this.#directories, this.#sources));
     return this.#workshop;
   }
 
@@ -357,10 +364,11 @@ export class ProviderCache implements AsyncDisposable {
   #criteria(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Criteria {
     const { verifyOnHit, offline, readOnly } = this.#options;
     return {
-      rules: this.#rulesOf(identity.address.hostname),
+      rules: { ...this.#rulesOf(identity.address.hostname), trustedMirrors: this.#sources.trustedMirrors(identity.address) },
       expectedHashes,
       hashHits: verifyOnHit === 'hash',
-      offline,
+      // A mirror in a directory takes no network: what is missing may come from there.
+      offline: offline && !this.#sources.hasLocal(identity.address),
       readOnly,
       signal,
     };

@@ -4,6 +4,7 @@
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { InvalidOptionError } from '../errors.ts';
+import { isLoopback } from './loopback.ts';
 import type { RequestOptions } from './types.ts';
 
 /** What the hop before has left: once a chain has led to an origin that may not see them, they stay withheld, also on its way back. */
@@ -63,11 +64,6 @@ export function checkHeaders(options: RequestOptions): void {
 /** Whether nobody on the network reads along: https, or http that does not leave the machine. */
 export function isPrivate(url: URL): boolean {
   return url.protocol === 'https:' || isLoopback(url);
-}
-
-/** Whether the URL names this machine itself. `URL` has already brought every spelling of an address to one form. */
-export function isLoopback(url: URL): boolean {
-  return url.hostname === 'localhost' || url.hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/u.test(url.hostname);
 }
 
 /** URLs that carry their own credentials in the query: S3, Google Cloud Storage, CloudFront, Azure, and others that name it a signature. */

@@ -15,6 +15,7 @@ import { parseJson, type JsonValue } from './json-guards.ts';
 import type { PackageCredentialOptions } from './package-credential-options.ts';
 import { packageAuthorization, type PackageAuthorization } from './package-credentials.ts';
 import { parsePackageMetadata, parseProtocols, type PackageMetadata } from './package-metadata.ts';
+import { pathSegment } from './path-segment.ts';
 import { DEFAULT_CLIENT_VERSION, registryUserAgent } from './user-agent.ts';
 import { closestUsable, parseVersionList, type VersionList } from './version-list.ts';
 
@@ -61,10 +62,21 @@ export interface ChecksumsDocument {
   readonly signature: Uint8Array | undefined;
 }
 
+/**
+ * What a registry client asks with.
+ * @internal
+ */
+export interface RegistryTransport {
+  readonly http: HttpClient;
+  readonly credentials: CredentialSource;
+  readonly clientVersion: string;
+  readonly packageAuthorization: PackageAuthorization;
+}
+
 const SERVICE = 'providers.v1';
 
-// The largest list of versions of a public registry is far below 1 MiB; the reference has no limit at all.
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
+/** The largest list of versions of a public registry is far below 1 MiB; the reference has no limit at all. */
+export const MAX_JSON_BYTES: number = 16 * 1024 * 1024;
 const MAX_SUMS_BYTES = 4 * 1024 * 1024;
 const MAX_SIGNATURE_BYTES = 1024 * 1024;
 
@@ -185,6 +197,14 @@ export class RegistryClient implements AsyncDisposable {
     return this.#http.downloadOpen(metadata.downloadUrl, { path }, await this.#packageRequest(metadata, options));
   }
 
+  /**
+   * What the mirrors beside this file ask with: the same connections, tokens and limits.
+   * @internal
+   */
+  get transport(): RegistryTransport {
+    return { http: this.#http, credentials: this.#credentials, clientVersion: this.#clientVersion, packageAuthorization: this.#packageAuthorization };
+  }
+
   /** Ends all calls that still run, and closes all connections. Idempotent. */
   async close(): Promise<void> {
     await this.#http.close();
@@ -243,9 +263,4 @@ function originsOf(hostname: string, base: URL): string[] {
 function announcedSize({ packages, platform }: PackageMetadata): number | undefined {
   const size = packages?.get(String(platform))?.size;
   return size !== undefined && Number.isSafeInteger(size) && size > 0 ? size : undefined;
-}
-
-/** Go leaves `+` as it is (build metadata of a version), and some file servers take `%2B` for another name. */
-function pathSegment(text: string): string {
-  return encodeURIComponent(text).replaceAll('%2B', '+');
 }

@@ -10,7 +10,8 @@ import type { HttpClient } from '../http/index.ts';
 import { normalizeHostname } from '../layout/index.ts';
 import { lookUpToken, type CredentialSource } from './credentials.ts';
 import { hostServices, type HostServices } from './host-services.ts';
-import { parseJson, quoted } from './json-guards.ts';
+import { parseJson } from './json-guards.ts';
+import { jsonTypeProblem } from './media-type.ts';
 import { singleFlight } from '../single-flight.ts';
 
 /** Service URLs by service id, by host in any spelling of it. */
@@ -82,10 +83,8 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
       log('%s offers no services (404)', hostname);
       return hostServices(hostname, answer.url, {});
     }
-    const mediaType = answer.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    if (mediaType !== 'application/json') {
-      throw new DiscoveryError(hostname, `the answer is ${mediaType === '' ? 'without a content type' : `of type ${quoted(mediaType)}`}, and application/json is required; is there a login page or proxy in between?`);
-    }
+    const problem = jsonTypeProblem(answer.headers['content-type']);
+    if (problem !== undefined) throw new DiscoveryError(hostname, problem);
     const document = parseJson(answer.text, start.href).value;
     if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');
     return hostServices(hostname, answer.url, document as Record<string, unknown>);

@@ -8,8 +8,8 @@ import { lookUpToken, type CredentialSource, type Environment } from './credenti
 import { netrcPlace, readNetrc, type NetrcLookup } from './netrc.ts';
 import { checkPackageCredentials, type PackageCredentialOptions } from './package-credential-options.ts';
 
-/** What a request for a part of a package carries. */
-export type PackageAuthorization = (url: string, hostname: string, signal: AbortSignal | undefined) => Promise<Pick<RequestOptions, 'bearer' | 'basic'>>;
+/** What a request for a part of a package carries. `origins` are those that may see the host's token; default: those of a registry. */
+export type PackageAuthorization = (url: string, hostname: string, signal: AbortSignal | undefined, origins?: readonly string[]) => Promise<Pick<RequestOptions, 'bearer' | 'basic'>>;
 
 /** What it is made of. */
 export interface PackageAuthorizationParts {
@@ -37,10 +37,10 @@ export function packageAuthorization(options: PackageCredentialOptions, { creden
     }
   }
 
-  return async (url, hostname, signal) => {
+  return async (url, hostname, signal, given) => {
     const { origin, host } = new URL(url);
     if (sameOrigin) {
-      const origins = await originsOf(hostname, signal);
+      const origins = given ?? (await originsOf(hostname, signal));
       if (origins.includes(origin)) {
         const { token } = await lookUpToken(credentials, normalizeHostname(hostname).ascii, signal);
         if (token !== undefined) return { bearer: { token, origins } };
