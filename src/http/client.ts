@@ -2,17 +2,16 @@
 import { delay, raceAbort } from '../abort.ts';
 import { logger, redactUrl } from '../diagnostics.ts';
 import { InvalidOptionError, NetworkError, RwxCacheError } from '../errors.ts';
-import { attempt } from './attempt.ts';
-import { readBody } from './body.ts';
+import { attempt, type AttemptOptions } from './attempt.ts';
+import { announcedBytes, readBody } from './body.ts';
 import { beginCall, type Call } from './call.ts';
-import { createDispatchers } from './dispatcher.ts';
 import { DownloadFile } from './download-file.ts';
 import { AttemptFailure } from './failures.ts';
 import { checkHeaders } from './origin-headers.ts';
 import { discardBody, type Answer } from './request.ts';
 import { withRetries } from './retry.ts';
 import { resolveSettings } from './settings.ts';
-import { spoilsFile, Transfer } from './transfer.ts';
+import { createTransport } from './transport.ts';
 import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, OpenDownload, ReadOptions, RequestOptions } from './types.ts';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -20,11 +19,14 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
 /** How long an aborted download waits for its file to be closed: an open one cannot be removed cleanly on NFS, and a hung server must not hold up an abort. */
 const CLOSE_GRACE_MS = 50;
 
+/** How many bytes lie between two reports of progress. */
+const PROGRESS_BYTES = 1024 * 1024;
+
 const log = logger('http');
 
 /**
  * Makes a client. Nothing is loaded or connected before the first request; `close` it when it is not needed any more.
- * Throws `InvalidOptionError` for a number out of range.
+ * Throws `InvalidOptionError` for a number out of range, or a proxy that is none.
  *
  * Calls reject with the signal's reason at once when it aborts, else with `HttpStatusError`, `NetworkError`, `RedirectError`,
  * `ResponseTooLargeError`, `DownloadIncompleteError`, `AccessPolicyError`, `InvalidOptionError`, or, for the file of a download,
@@ -32,7 +34,7 @@ const log = logger('http');
  */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const settings = resolveSettings(options);
-  const dispatchers = createDispatchers(settings);
+  const transport = createTransport(settings);
   const calls = new Set<Call>();
   let closed = false;
 
@@ -51,16 +53,16 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     }
   }
 
-  function exchange<T>(url: URL, request: RequestOptions, call: Call, consume: (answer: Answer) => Promise<T>, transfer?: Transfer): Promise<T> {
-    return withRetries(settings, call.signal, async (number) => {
+  function exchange<T>(url: URL, request: AttemptOptions, call: Call, retries: number, consume: (answer: Answer) => Promise<T>): Promise<T> {
+    return withRetries({ ...settings, retries }, call.signal, async (number) => {
       call.attempts = number;
       call.phase = 'headers';
       const began = performance.now();
       const report = (outcome: string): void => {
-        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, settings.retries + 1, outcome, Math.round(performance.now() - began));
+        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, retries + 1, outcome, Math.round(performance.now() - began));
       };
       try {
-        const answer = await attempt(dispatchers, url, request, settings.userAgent, call.signal, transfer?.range);
+        const answer = await attempt(transport, url, request, settings.userAgent, call.signal);
         call.phase = 'body';
         const result = await consume(answer).finally(() => { discardBody(answer.body); });
         report(`${answer.status} from ${redactUrl(answer.url)}`);
@@ -69,13 +71,13 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
         report(outcomeText(error, number));
         throw error;
       }
-    }, () => transfer?.madeProgress() ?? false);
+    });
   }
 
   async function getBytes(given: string | URL, request: ReadOptions = {}): Promise<HttpResponse & { readonly bytes: Uint8Array }> {
     const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES;
     return run(given, request, (url, call) =>
-      exchange(url, request, call, async (answer) => {
+      exchange(url, { ...request, requestTimeoutMs: settings.requestTimeoutMs }, call, settings.retries, async (answer) => {
         const chunks: Uint8Array[] = [];
         await readBody(answer, { maxBytes }, call.signal, (chunk) => {
           chunks.push(chunk);
@@ -104,33 +106,22 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     return run(given, request, async (url, call) => {
       const { signal } = call;
       const file = await raceAbort(DownloadFile.create(path), signal, (late) => void late.abandon());
-      const transfer = new Transfer(file, request, signal);
       try {
-        let answer: Answer;
-        let sha256: string;
-        do {
-          answer = await fetchWhole(url, request, call, transfer);
-          sha256 = await raceAbort(file.finish(), signal);
-        } while (await transfer.isSpoilt(sha256));
-        await transfer.forget();
-        const { bytes, openFile } = file;
+        const answer = await exchange(url, request, call, settings.downloadRetries, async (answered) => {
+          await raceAbort(file.begin((error) => answered.body.destroy(error)), signal);
+          await fill(file, answered, request, signal);
+          return answered;
+        });
+        const bytes = file.bytes;
+        const sha256 = await raceAbort(file.finish(), signal);
         await raceAbort(end(file), signal);
-        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: openFile };
+        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: { path, handle: file.handle } };
       } catch (error) {
         const closing = file.abandon();
-        if (spoilsFile(error)) await transfer.forget().catch(() => undefined);
         await (signal.aborted ? Promise.race([closing, delay(CLOSE_GRACE_MS)]) : closing);
         throw error;
       }
     });
-  }
-
-  /** Until the file is complete: with retries for what fails, and at once where the answer only told what to ask for. */
-  async function fetchWhole(url: URL, request: DownloadOptions, call: Call, transfer: Transfer): Promise<Answer> {
-    for (;;) {
-      const { taken, answer } = await exchange(url, request, call, async (answered) => ({ taken: await transfer.take(answered), answer: answered }), transfer);
-      if (taken === 'complete') return answer;
-    }
   }
 
   return {
@@ -141,9 +132,24 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     async close() {
       closed = true;
       for (const call of calls) call.cancel('the client was closed');
-      await dispatchers.destroy();
+      await transport.destroy();
     },
   };
+}
+
+async function fill(file: DownloadFile, answer: Answer, options: DownloadOptions, signal: AbortSignal): Promise<void> {
+  const totalBytes = announcedBytes(answer, options);
+  let reported = 0;
+  const report = (): void => {
+    reported = file.bytes;
+    options.onProgress?.({ receivedBytes: reported, totalBytes });
+  };
+  report();
+  await readBody(answer, options, signal, async (chunk) => {
+    await raceAbort(file.add(chunk), signal);
+    if (file.bytes - reported >= PROGRESS_BYTES) report();
+  });
+  if (file.bytes > reported) report();
 }
 
 function parseUrl(given: string | URL): URL {

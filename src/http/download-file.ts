@@ -4,7 +4,6 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import type { OpenFile } from '../atomic/index.ts';
 import { fileSystemError } from '../system-errors.ts';
 
 /**
@@ -13,7 +12,7 @@ import { fileSystemError } from '../system-errors.ts';
  */
 export const BLOCK_BYTES: number = 256 * 1024;
 
-/** Create it, then for each attempt {@link begin} or {@link goOn}, {@link add} every chunk, at last {@link finish}, and {@link close} it, or {@link abandon} it after a failure. */
+/** Create it, then for each attempt {@link begin}, {@link add} every chunk, at last {@link finish}, and {@link close} it, or {@link abandon} it after a failure. */
 export class DownloadFile {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -49,18 +48,12 @@ export class DownloadFile {
     this.#hash = createHash('sha256');
   }
 
-  /** Starts an attempt that continues the one before: file, hash and the bytes that are still to be written stay as they are. */
-  async goOn(onFailure: (error: Error) => void): Promise<void> {
-    await this.#writing;
-    this.#onFailure = onFailure;
-  }
-
   /** The file itself, for whoever reads it after {@link finish}. */
-  get openFile(): OpenFile {
-    return { path: this.#path, handle: this.#handle };
+  get handle(): FileHandle {
+    return this.#handle;
   }
 
-  /** The bytes added since {@link begin}; those of the last block may not be written yet. */
+  /** The bytes added since {@link begin}. */
   get bytes(): number {
     return this.#position + this.#filled;
   }
