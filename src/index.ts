@@ -6,16 +6,18 @@
  * @packageDocumentation
  */
 export { ProviderCache } from './cache/provider-cache.ts';
-export type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './cache/provider-cache.ts';
+export type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './cache/call-options.ts';
+export type { EnsureAllOptions, EnsureAllRequest } from './cache/ensure-all.ts';
 export type { CacheLockStrategy } from './cache/entry-lock.ts';
 export type { LinkMethod, LinkOptions } from './cache/link.ts';
 export type { ProviderCacheOptions } from './cache/options.ts';
 export type { Pin } from './cache/pins.ts';
-export type { DownloadingEvent, ProgressEvent, ProgressListener, SettlingEvent, StepEvent, UnpackingEvent, WaitingEvent } from './cache/progress.ts';
+export type { DownloadingEvent, OverallEvent, OverallListener, ProgressEvent, ProgressListener, SettlingEvent, StepEvent, UnpackingEvent, WaitingEvent } from './cache/progress.ts';
 export type { Outcome, PackageIdentity, ProviderPackage } from './cache/provider-package.ts';
 export type { PruneCandidate, PruneFailure, PrunePolicy, PruneResult } from './cache/prune-policy.ts';
 export type { Provenance, SignatureProvenance, UnsignedProvenance, VerifiedProvenance } from './cache/record-format.ts';
 export type { ProviderRequest } from './cache/requests.ts';
 export type { HostVerification, SignaturePolicy, VerificationOptions } from './cache/verification-policy.ts';
-export { RwxCacheError } from './errors.ts';
-export type { ErrorCode, LockHolder } from './errors.ts';
+export type { DirectSource, FilesystemMirrorSource, NetworkMirrorSource, OciMirrorSource, ProviderSource, SourceFallback, SourcePatterns } from './registry/index.ts';
+export { EnsureAllError, RwxCacheError } from './errors.ts';
+export type { EnsureFailure, ErrorCode, LockHolder, SourceAnswer, SourceDescription } from './errors.ts';

@@ -1,19 +1,14 @@
 /** Unpacking a zip into a private directory: headers first, then every file in one pass, then the directories' names. */
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { attempt, finishOrAbandon } from '../atomic/attempt.ts';
-import { makeUnique } from '../atomic/make-unique.ts';
+import { finishOrAbandon } from '../atomic/attempt.ts';
 import type { OpenFile } from '../atomic/open-file.ts';
-import { syncDirectory } from '../atomic/sync.ts';
 import { logger } from '../diagnostics.ts';
-import { InvalidOptionError } from '../errors.ts';
-import { hasSystemError } from '../system-errors.ts';
-import { makeEntryDirectory, writeEntryFile } from './entry-writer.ts';
+import { makeDirectories, placeOf, prepareDestination, syncDirectories } from './destination.ts';
+import { writeEntryFile } from './entry-writer.ts';
 import { checkUnpackedBytes, resolveLimits, type ArchiveLimits } from './limits.ts';
 import { inParallel } from './parallel.ts';
 import { unpackEntry } from './zip-data.ts';
 import { withZip, type OpenZip } from './zip-file.ts';
-import { planExtraction, type PlannedFile, type ZipPlan } from './zip-plan.ts';
+import { planExtraction } from './zip-plan.ts';
 
 /** A file that was unpacked. */
 export interface ExtractedFile {
@@ -83,7 +78,7 @@ async function extract(zip: OpenZip, destination: string, options: ExtractOption
   const plan = await planExtraction(zip, limits, signal);
   log('unpacking %s: %d files, %d bytes', zip.path, plan.files.length, plan.totalBytes);
   const device = await prepareDestination(destination);
-  await makeDirectories(plan, destination, signal);
+  await makeDirectories(plan.directories, destination, signal);
 
   let writtenBytes = 0;
   const extracted = new Array<ExtractedFile>(plan.files.length);
@@ -97,44 +92,11 @@ async function extract(zip: OpenZip, destination: string, options: ExtractOption
         checkUnpackedBytes(writtenBytes, zip.bytes, limits, zip.path, file.name);
         options.onProgress?.({ entry: file.name, writtenBytes, totalBytes: plan.totalBytes });
       };
-      const sha256 = await writeEntryFile(placeOf(file, destination), unpackEntry(zip, file), { executable, durable, signal: stop, onWritten });
+      const sha256 = await writeEntryFile(placeOf(file.name, destination), unpackEntry(zip, file), { executable, durable, signal: stop, onWritten });
       extracted[index] = { name: file.name, bytes: file.size, sha256, executable };
     },
     signal,
   );
-  if (durable) await syncDirectories(plan, destination, device, signal);
+  if (durable) await syncDirectories(plan.directories, destination, device, signal);
   return extracted;
-}
-
-/** One that was just made is empty without a look (three round trips on NFS). Answers the device that it lies on. */
-async function prepareDestination(destination: string): Promise<bigint> {
-  try {
-    return await makeEntryDirectory(destination);
-  } catch (error) {
-    if (!hasSystemError(error, 'EEXIST')) throw error;
-    if ((await attempt('list', destination, readdir(destination))).length > 0) throw new InvalidOptionError('destination', `${destination} is not empty`);
-    return (await attempt('inspect', destination, stat(destination, { bigint: true }))).dev;
-  }
-}
-
-function placeOf(file: PlannedFile, destination: string): string {
-  return join(destination, ...file.name.split('/'));
-}
-
-async function makeDirectories(plan: ZipPlan, destination: string, signal: AbortSignal | undefined): Promise<void> {
-  for (const directory of plan.directories) {
-    signal?.throwIfAborted();
-    await makeEntryDirectory(join(destination, ...directory.split('/')), makeUnique);
-  }
-}
-
-/** Deepest first, and the destination last: whoever finds a name durable finds all below it durable. */
-async function syncDirectories(plan: ZipPlan, destination: string, device: bigint, signal: AbortSignal | undefined): Promise<void> {
-  for (const directory of [...plan.directories].reverse()) {
-    signal?.throwIfAborted();
-    const path = join(destination, ...directory.split('/'));
-    await attempt('sync', path, syncDirectory(path, device));
-  }
-  signal?.throwIfAborted();
-  await attempt('sync', destination, syncDirectory(destination, device));
 }

@@ -1,4 +1,6 @@
 /** Unpacking archives that strangers made: one pass, one set of entry rules, and limits. */
+export { copyTree } from './copy-tree.ts';
+export type { CopyTreeOptions } from './copy-tree.ts';
 export { extractZip } from './extract-zip.ts';
 export type { ExtractedFile, ExtractOptions, ExtractProgress } from './extract-zip.ts';
 export type { OpenFile } from '../atomic/index.ts';

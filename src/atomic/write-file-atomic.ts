@@ -31,6 +31,11 @@ export interface WriteFileAtomicOptions {
   readonly durable?: boolean | undefined;
   /** Permission bits, at most `0o777`, of which the process's umask is taken off, as by `open`. Default `0o666`. The replaced file's mode and owner play no part. */
   readonly mode?: number | undefined;
+  /**
+   * Makes the file look like another one, for example the one that it replaces: these permission bits whatever the umask (`mode` plays no part
+   * then), and this owner and group as far as the process may give files away. A file system that keeps neither is no error.
+   */
+  readonly like?: { readonly mode: number; readonly uid: number; readonly gid: number } | undefined;
   /** Ends the call; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -91,7 +96,8 @@ function isStream(data: unknown): data is AsyncIterable<Uint8Array> {
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (process.platform === 'win32' ? 0 : constants.O_NOFOLLOW);
 
 async function write(calls: AmbiguousCalls, target: string, data: FileData, options: WriteFileAtomicOptions): Promise<Published> {
-  const { ifExists = 'replace', durable = true, mode = 0o666, signal } = options;
+  const { ifExists = 'replace', durable = true, like, signal } = options;
+  const mode = like === undefined ? (options.mode ?? 0o666) : like.mode & 0o777;
   const parent = dirname(target);
   const temporary = `${parent}${parent.endsWith(sep) ? '' : sep}${temporaryName(basename(target))}`;
   let directory: FileHandle | undefined;
@@ -108,6 +114,7 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
     const handle = await attempt('write', target, inDirectory(parent, () => open(temporary, CREATE, mode)));
     try {
       if (durable) directory = await attempt('write', target, openDirectory(parent, (await handle.stat({ bigint: true })).dev));
+      if (like !== undefined) await takeAfter(handle, like);
       const isOurs = await fill(handle, target, data, durable, signal);
       signal?.throwIfAborted();
       if (ifExists === 'replace') {
@@ -123,6 +130,13 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
       throw error;
     }
   }
+}
+
+/** Owner and group first, since a change of theirs may take permission bits away. */
+async function takeAfter(handle: FileHandle, { mode, uid, gid }: { readonly mode: number; readonly uid: number; readonly gid: number }): Promise<void> {
+  const own = await handle.stat().catch(() => undefined);
+  if (own?.uid !== uid || own.gid !== gid) await handle.chown(uid, gid).catch(() => quietly(handle.chown(-1, gid)));
+  await quietly(handle.chmod(mode & 0o777));
 }
 
 /**

@@ -103,6 +103,7 @@ async function adoptExpected(place: EntryPlace, criteria: Criteria, hashed: Hash
     executable: hashed.executable,
     provenance: {
       provedBy: 'expected-hashes',
+      source: undefined,
       url: undefined,
       archiveBytes: undefined,
       checksum: 'not-checked',

@@ -25,10 +25,12 @@ export interface CacheDirectories {
   readonly network: boolean;
 }
 
-/** Where staging and trash lie: on the same mount as the entries, since both end or begin with a rename. */
+/** Where staging and trash lie: on the same mount as the entries, since both end or begin with a rename. Partial downloads are linked to staging. */
 export interface StagingPlace {
   readonly staging: string;
   readonly trash: string;
+  /** Made when it is needed; in it, each user has a directory. */
+  readonly partial: string;
 }
 
 /**
@@ -73,12 +75,12 @@ export async function openDirectories(options: { readonly directory: string; rea
  * have the same and still answer EXDEV.
  */
 export async function findStaging(directories: CacheDirectories): Promise<StagingPlace> {
-  const beside = { staging: join(directories.root, 'state', 'staging'), trash: join(directories.root, 'state', 'trash') };
+  const beside = { staging: join(directories.root, 'state', 'staging'), trash: join(directories.root, 'state', 'trash'), partial: join(directories.root, 'state', 'partial') };
   const isOurs = relative(directories.root, directories.providers) === 'providers';
   if (isOurs || (await canRenameBetween(beside.staging, directories.providers))) return beside;
   const inside = join(directories.providers, '.rwx-cache');
   publishEvent('cache:staging-inside-providers', { providers: directories.providers, staging: inside });
-  const place = { staging: join(inside, 'staging'), trash: join(inside, 'trash') };
+  const place = { staging: join(inside, 'staging'), trash: join(inside, 'trash'), partial: join(inside, 'partial') };
   await makeDirectories(place.staging);
   await makeDirectories(place.trash);
   return place;

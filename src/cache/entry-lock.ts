@@ -9,6 +9,7 @@ import { logger, publishEvent } from '../diagnostics.ts';
 import { FileSystemError, LockUnsupportedError } from '../errors.ts';
 import { acquireBareLock, type BareLock } from '../lock/bare-lock.ts';
 import { acquireLock, type Lock, type LockOptions, type WaitInfo } from '../lock/index.ts';
+import { acquireKernelOrLease } from '../lock/kernel-or-lease.ts';
 import { hasSystemError } from '../system-errors.ts';
 import type { EntryPlace } from './entry.ts';
 import { packageKey } from './records.ts';
@@ -65,15 +66,11 @@ export async function lockEntry(place: EntryPlace, options: EntryLockOptions): P
 
 async function lockOwn(path: string, { strategy, timeoutMs, signal, onWait }: EntryLockOptions): Promise<Lock> {
   const common: LockOptions = { timeoutMs, signal, onWait };
-  if (strategy === 'lease') return acquireLock(path, { ...common, strategy });
-  try {
-    return await acquireLock(path, { ...common, strategy });
-  } catch (error) {
-    if (strategy === 'kernel' || !(error instanceof LockUnsupportedError)) throw error;
-    log('no kernel locks at %s (%s): falling back to a lease', path, error.reason);
-    publishEvent('cache:lease-fallback', { path, reason: error.reason });
-    return acquireLock(path, { ...common, strategy: 'lease' });
-  }
+  if (strategy !== 'auto') return acquireLock(path, { ...common, strategy });
+  return acquireKernelOrLease(path, common, ({ reason }) => {
+    log('no kernel locks at %s (%s): falling back to a lease', path, reason);
+    publishEvent('cache:lease-fallback', { path, reason });
+  });
 }
 
 /** OpenTofu's lock: exclusive where its file may be written, else shared, which blocks tofu all the same (measured). */

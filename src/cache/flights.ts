@@ -3,7 +3,7 @@
  * progress, and may leave it. It is aborted when its last caller has left, and all of it when the cache is closed.
  */
 import { singleFlight, type SingleFlight } from '../single-flight.ts';
-import type { ProgressEvent, ProgressListener } from './progress.ts';
+import { tell, type ProgressEvent, type ProgressListener } from './progress.ts';
 
 /** Does the work; must end soon after `signal` aborts. */
 export type FlightWork<T> = (signal: AbortSignal, report: ProgressListener) => Promise<T>;
@@ -78,13 +78,5 @@ export class Flights<T> {
     } finally {
       this.#running.delete(work);
     }
-  }
-}
-
-function tell(listener: ProgressListener, event: ProgressEvent): void {
-  try {
-    listener(event);
-  } catch {
-    // A listener's fault is the listener's own: the work and the other callers go on.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Clears away what dead processes left: staging, pins, presence marks, trash, and records of entries that never came
+ * Clears away what dead processes left: staging, partial downloads, pins, presence marks, trash, and records of entries that never came
  * to be. Never fails its caller, and never touches an entry. Ages are differences between two times of the same file
  * system; nobody's clock is asked.
  */
@@ -10,6 +10,8 @@ import { statFresh, sweepDirectory, type Swept } from '../atomic/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { hasSystemError } from '../system-errors.ts';
 import type { CacheDirectories, StagingPlace } from './directories.ts';
+import { ownPartials } from './partial-store.ts';
+import { sweepPartials } from './partial-sweep.ts';
 import { sweepMarks } from './pins.ts';
 import { presenceOf, type Presence } from './presence.ts';
 import { bindingOf } from './entry.ts';
@@ -27,12 +29,14 @@ export interface HousekeepingAges {
   readonly recordMs: number;
   /** Presence marks. Where no kernel lock tells the living from the dead: far longer than any installation. */
   readonly presenceMs: number;
+  /** Partial downloads that nobody came for. */
+  readonly partialMs: number;
   /** Between two sweeps, of all processes together: reading every record is not for each of them. */
   readonly everyMs: number;
 }
 
 const MINUTE = 60_000;
-const AGES: HousekeepingAges = { deadMs: 10 * MINUTE, trashMs: 60 * MINUTE, recordMs: 60 * MINUTE, presenceMs: 24 * 60 * MINUTE, everyMs: 60 * MINUTE };
+const AGES: HousekeepingAges = { deadMs: 10 * MINUTE, trashMs: 60 * MINUTE, recordMs: 60 * MINUTE, presenceMs: 24 * 60 * MINUTE, partialMs: 24 * 60 * MINUTE, everyMs: 60 * MINUTE };
 
 /** Sweeps, unless another process did lately. Ends early, between two leftovers, when the signal aborts; the next sweep takes the rest. */
 export async function keepHouse(directories: CacheDirectories, places: StagingPlace, presence: Presence, signal: AbortSignal, ages: HousekeepingAges = AGES): Promise<void> {
@@ -43,6 +47,8 @@ export async function keepHouse(directories: CacheDirectories, places: StagingPl
     const staging = await sweepDirectory(places.staging, { olderThanMs: ages.deadMs, isOwnerAlive: isAlive, signal });
     const trash = await sweepTrash(places, signal, ages);
     signal.throwIfAborted();
+    const partials = ownPartials(places.partial);
+    if (partials !== undefined) await sweepPartials(partials, ages.partialMs);
     await sweepPins(directories.pins, now - ages.deadMs, isAlive);
     await sweepRecords(directories, now - ages.recordMs);
     await sweepPresence(directories.presence, now - ages.presenceMs);

@@ -10,11 +10,13 @@ import type { ArchiveLimits } from '../archive/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { EntryConflictError, FileSystemError, LockLostError, StagingLostError } from '../errors.ts';
 import type { RegistryClient } from '../registry/index.ts';
+import type { PackageSources } from '../registry/sources/multi-source.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria, type Judgement } from './acceptance.ts';
 import { watchForEntry } from './arrival.ts';
 import { bindingOf, hashEntry, type EntryPlace } from './entry.ts';
 import { lockEntry, type CacheLockStrategy, type EntryLock } from './entry-lock.ts';
+import type { PartialDirectory } from './partial-store.ts';
 import type { ProgressListener } from './progress.ts';
 import type { Outcome, PackageIdentity } from './provider-package.ts';
 import { readAllRecords, removeRecords, strengthenRecord, writeFirstRecord, writeRecord } from './records.ts';
@@ -28,6 +30,7 @@ const log = logger('cache');
 /** What an installation works with. */
 export interface InstallationContext {
   readonly registry: RegistryClient;
+  readonly sources: PackageSources;
   readonly locks: string;
   readonly lockStrategy: CacheLockStrategy;
   readonly lockTimeoutMs: number;
@@ -40,6 +43,8 @@ export interface InstallationContext {
   readonly staging: string;
   /** Where entries go that are not the package; on that mount as well. */
   readonly trash: string;
+  /** Downloads that earlier processes left, on that mount, too; `undefined`: none are kept. */
+  readonly partials: PartialDirectory | undefined;
   /** The presence mark that names in both carry. */
   readonly owner: string;
 }
@@ -70,7 +75,9 @@ export async function installPackage(task: Installation, context: InstallationCo
     } catch (error) {
       const lost = error instanceof LockLostError || error instanceof StagingLostError;
       const cleared = error instanceof FileSystemError && error.systemCode === 'ENOENT';
-      if (!(lost || cleared) || attempt >= ATTEMPTS || task.signal.aborted) throw error;
+      // What nobody came for must not be the reason why there is no room.
+      const relieved = error instanceof FileSystemError && hasSystemError(error, 'ENOSPC', 'EDQUOT') && (await context.partials?.makeRoom()) === true;
+      if (!(lost || cleared || relieved) || attempt >= ATTEMPTS || task.signal.aborted) throw error;
       // Somebody may have cleared away parts of the state since the cache was opened, or long before. Looking each time would cost a round trip each.
       if (cleared) for (const directory of [context.locks, task.place.records, context.staging]) await makeDirectories(directory);
       log('starting again: %s', error.message);
@@ -126,10 +133,12 @@ async function installOnce(task: Installation, context: InstallationContext): Pr
       async (directory) => {
         const staged = await stagePackage(task.identity, directory, {
           registry: context.registry,
+          sources: context.sources,
           rules: criteria.rules,
           expectedHashes: criteria.expectedHashes,
           limits: context.limits,
           signatures: context.signatures,
+          partials: context.partials,
           report,
           signal,
         });

@@ -2,12 +2,13 @@
 import type { ArchiveLimits } from '../archive/index.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../layout/index.ts';
-import type { CredentialsByHost, Environment, HttpClientOptions, ServicesByHost } from '../registry/index.ts';
+import type { CliConfig, CredentialsByHost, Environment, HttpClientOptions, PackageCredentialOptions, ProviderSource, ServicesByHost, SourceFallback } from '../registry/index.ts';
+import { checkPackageCredentials } from '../registry/package-credential-options.ts';
 import type { CacheLockStrategy } from './entry-lock.ts';
 import type { VerificationOptions } from './verification-policy.ts';
 
 /** Options of {@link ProviderCache.open}. */
-export interface ProviderCacheOptions {
+export interface ProviderCacheOptions extends PackageCredentialOptions {
   /** The cache's directory; made if it is missing. One volume, one cache. */
   readonly directory: string;
   /** The tree in the clients' layout, if it is not `<directory>/providers`: an existing mirror or plugin cache, for example. */
@@ -18,6 +19,26 @@ export interface ProviderCacheOptions {
   readonly hosts?: ServicesByHost | undefined;
   /** Tokens by registry host. `TF_TOKEN_*` beats them. */
   readonly credentials?: CredentialsByHost | undefined;
+  /**
+   * What `loadCliConfig` read. `TF_TOKEN_*` and `credentials` beat its credentials, `hosts` its hosts, and `sources` its sources.
+   */
+  readonly cliConfig?: CliConfig | undefined;
+  /**
+   * Where packages may come from, in this order: versions are those of all sources that match, and a package comes from the first one that has it,
+   * as with the clients' `provider_installation`. Default: those of `cliConfig`, else each from its own registry.
+   *
+   * Mirrors carry no signatures. What came from a mirror is handed out by caches that have the same mirror among their `sources` for that
+   * provider (the same URL, or the same absolute path), whatever `verification` says of its host; for any other cache
+   * that wants signatures it is no hit, unless `expectedHashes` prove it.
+   *
+   * A filesystem mirror is asked even with `offline`, since it takes no network. One that is this cache's own tree is passed over: what stands
+   * there proves nothing.
+   */
+  readonly sources?: readonly ProviderSource[] | undefined;
+  /** What makes the next source be asked. Default `'not-found'`, as the clients do. */
+  readonly fallback?: SourceFallback | undefined;
+  /** Hosts whose network mirrors may be read over plain http, for tests (`'mirror.test:8080'`). This machine itself always may. Default: none. */
+  readonly insecureMirrors?: readonly string[] | undefined;
   /** What has to be verified. Default: signed checksums, and for `registry.opentofu.org` signed ones where keys are offered. */
   readonly verification?: VerificationOptions | undefined;
   /** What a hit is checked by: `'stat'` (default), what it looks like from outside; `'hash'`, its bytes. */
@@ -26,7 +47,7 @@ export interface ProviderCacheOptions {
   readonly onConflict?: 'repair' | 'error' | undefined;
   /** Only hits: nothing is ever written. Default false. */
   readonly readOnly?: boolean | undefined;
-  /** Nothing is ever asked of the network. Default false. */
+  /** Nothing is ever asked of the network: a package that is missing comes from a filesystem mirror, or not at all. Default false. */
   readonly offline?: boolean | undefined;
   /** Default `'auto'`: kernel locks, and leases where the mount has none or only locks of this host. */
   readonly lockStrategy?: CacheLockStrategy | undefined;
@@ -36,9 +57,9 @@ export interface ProviderCacheOptions {
   readonly settleMs?: number | undefined;
   /** The largest package that is unpacked. Default 100,000 entries, 8 GiB, ratio 1000 above 1 MiB. */
   readonly archiveLimits?: ArchiveLimits | undefined;
-  /** Time limits, retries, proxies and certificates of the network. */
+  /** Time limits, retries and certificates of the network. */
   readonly http?: HttpClientOptions | undefined;
-  /** Where `TF_TOKEN_*`, and the variables of the network, proxies and certificates are read from (the option of the same name of `RegistryClient` lists them). Default `process.env`. */
+  /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from. Default `process.env`. */
   readonly environment?: Environment | undefined;
 }
 
@@ -52,6 +73,7 @@ export interface CheckedOptions {
   readonly lockStrategy: CacheLockStrategy;
   readonly lockTimeoutMs: number;
   readonly settleMs: number;
+  readonly fallback: SourceFallback;
 }
 
 /**
@@ -64,6 +86,7 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
   if (options.providersDirectory !== undefined) checkPath('providersDirectory', options.providersDirectory);
   const defaultHost = options.defaultHost ?? DEFAULT_REGISTRY_HOST;
   for (const hostname of [...Object.keys(options.hosts ?? {}), ...Object.keys(options.credentials ?? {})]) normalizeHostname(hostname);
+  checkPackageCredentials(options);
   return {
     defaultHost: normalizeHostname(defaultHost).display,
     verifyOnHit: oneOf('verifyOnHit', options.verifyOnHit ?? 'stat', ['stat', 'hash']),
@@ -72,6 +95,7 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
     readOnly: flag('readOnly', options.readOnly ?? false),
     offline: flag('offline', options.offline ?? false),
     lockTimeoutMs: milliseconds('lockTimeoutMs', options.lockTimeoutMs ?? 30 * 60_000),
+    fallback: oneOf('fallback', options.fallback ?? 'not-found', ['not-found', 'unreachable']),
     settleMs: milliseconds('settleMs', options.settleMs ?? 10_000),
   };
 }

@@ -1,4 +1,4 @@
-/** What `ensure` tells while it works. Types only. */
+/** What the cache tells while it works: the events, and how a listener is told. */
 import type { LockHolder } from '../errors.ts';
 
 /** What all events have. */
@@ -27,7 +27,7 @@ export interface StepEvent extends AboutPackage {
 export interface DownloadingEvent extends AboutPackage {
   /** Tells the events apart. */
   readonly phase: 'downloading';
-  /** Bytes so far; a retried download starts again. */
+  /** Bytes so far; a download that cannot be continued starts again. */
   readonly receivedBytes: number;
   /** Bytes in all; unknown until the server announces it. */
   readonly totalBytes: number | undefined;
@@ -58,3 +58,31 @@ export type ProgressEvent = WaitingEvent | StepEvent | DownloadingEvent | Unpack
 
 /** Receives progress. What it throws is dropped: a report cannot fail the work. */
 export type ProgressListener = (event: ProgressEvent) => void;
+
+/** What several packages have come to together. */
+export interface OverallEvent {
+  /** Tells the events apart. */
+  readonly phase: 'overall';
+  /** How many packages there are; equal requests count once. */
+  readonly packages: number;
+  /** How many of them have been had. */
+  readonly packagesDone: number;
+  /** How many have failed. */
+  readonly packagesFailed: number;
+  /** Bytes of all downloads so far; a download that starts again takes its own back. */
+  readonly receivedBytes: number;
+  /** Bytes of the downloads that have begun, in all; grows as more begin, and is unknown while a server has not said how large its zip is. */
+  readonly totalBytes: number | undefined;
+}
+
+/** Receives the progress of several packages: each one's, and the whole's. What it throws is dropped. */
+export type OverallListener = (event: ProgressEvent | OverallEvent) => void;
+
+/** A listener's fault is the listener's own: the work and the other callers go on. */
+export function tell<T>(listener: (event: T) => void, event: T): void {
+  try {
+    listener(event);
+  } catch {
+    // Dropped, as its type says.
+  }
+}

@@ -8,7 +8,10 @@ import { CacheClosedError, HashUnprovenError, InvalidOptionError, OfflineError, 
 import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
 import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
+import { cacheSources, type CacheSources } from './cache-sources.ts';
+import type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './call-options.ts';
 import { openDirectories, type CacheDirectories } from './directories.ts';
+import { ensureAll, type EnsureAllOptions, type EnsureAllRequest } from './ensure-all.ts';
 import type { EntryPlace } from './entry.ts';
 import { Flights } from './flights.ts';
 import type { InstallationResult } from './installation.ts';
@@ -25,33 +28,6 @@ import type { Workshop } from './workshop.ts';
 /** How long what was read of a directory is believed while its packages are handed out one by one, in milliseconds. */
 const LIST_FRESH_MS = 200;
 
-/** Options of {@link ProviderCache.ensure}. */
-export interface EnsureOptions {
-  /**
-   * Hashes with their schemes (`h1:…`, `zh:…`), of which the package must have one, whatever the outcome: those of a
-   * dependency lock file. They prove an entry that somebody else put there, and stand in for a signature.
-   */
-  readonly expectedHashes?: readonly string[] | undefined;
-  /**
-   * Keeps the package from being pruned until {@link ProviderPackage.pin} is released or the process ends. Default false. See
-   * {@link ProviderCache.pin} for what a pin is and what it is not.
-   */
-  readonly pin?: boolean | undefined;
-  /** Ends this call's wait within 100 ms, with the signal's reason. The work goes on for other callers, and stops with the last one. */
-  readonly signal?: AbortSignal | undefined;
-  /** Hears what is being done. */
-  readonly onProgress?: ProgressListener | undefined;
-}
-
-/** Options of {@link ProviderCache.lookup}. */
-export type LookupOptions = Pick<EnsureOptions, 'expectedHashes' | 'signal'>;
-
-/** Options of {@link ProviderCache.list}. */
-export type ListOptions = Pick<EnsureOptions, 'signal'>;
-
-/** Options of {@link ProviderCache.pin}. */
-export type PinOptions = Pick<EnsureOptions, 'signal'>;
-
 /**
  * A cache of provider packages in one directory, shared with any number of processes and hosts, and with `terraform` and
  * `tofu` themselves. One instance may be used by any number of calls at once.
@@ -65,6 +41,7 @@ export class ProviderCache implements AsyncDisposable {
   readonly #given: ProviderCacheOptions;
   readonly #directories: CacheDirectories;
   readonly #rulesOf: (hostname: string) => VerificationRules;
+  readonly #sources: CacheSources;
   readonly #flights = new Flights<InstallationResult>();
   readonly #known = new Map<string, BoundRecord>();
   readonly #closing = new AbortController();
@@ -79,6 +56,7 @@ export class ProviderCache implements AsyncDisposable {
     this.directory = directories.root;
     this.providersDirectory = directories.providers;
     this.#rulesOf = verificationRules(given.verification);
+    this.#sources = cacheSources(given, options.defaultHost);
   }
 
   /**
@@ -106,6 +84,7 @@ export class ProviderCache implements AsyncDisposable {
    * @throws HttpStatusError, NetworkError, RedirectError, ResponseTooLargeError, DownloadIncompleteError - the network
    * @throws ChecksumMismatchError, ChecksumsInvalidError, SignatureInvalidError, HashMismatchError, HashUnprovenError - verification
    * @throws UnsafeArchiveError, InvalidArchiveError, ExecutableMissingError - the zip
+   * @throws NoSourceError, SourceUnavailableError, AccessPolicyError - with other `sources` than the registry: none has it, or one cannot be asked
    * @throws EntryConflictError - somebody else's entry stands there, with `onConflict: 'error'`
    * @throws OfflineError, ReadOnlyError - it is missing, and may not be fetched
    * @throws LockTimeoutError, InvalidOptionError, FileSystemError, CacheClosedError
@@ -134,6 +113,27 @@ export class ProviderCache implements AsyncDisposable {
       await mark?.release().catch(() => undefined);
       throw error;
     }
+  }
+
+  /**
+   * Makes sure of several packages, and answers them in the order of the requests. Each is had as by {@link ensure}; equal requests are one piece of
+   * work and get the same answer, with one pin. So many run at a time, in fair shares between the registry hosts: one that is slow holds up its own packages.
+   * One failure does not hide the others: it is thrown when all have ended.
+   *
+   * @example
+   * ```ts
+   * const [aws, random] = await cache.ensureAll([
+   *   { source: 'hashicorp/aws', version: '~> 6.0' },
+   *   { source: 'hashicorp/random', version: '3.7.2', platform: 'darwin_arm64' },
+   * ]);
+   * ```
+   * @throws EnsureAllError - some could not be had; it has each one's error, as {@link ensure} would throw it, and the packages that were had
+   * @throws InvalidOptionError - the list or an option is not as it must be; a single request that is not is one of the failures
+   * @throws CacheClosedError
+   */
+  async ensureAll(requests: readonly EnsureAllRequest[], options: EnsureAllOptions = {}): Promise<ProviderPackage[]> {
+    this.#assertOpen();
+    return ensureAll(requests, options, { defaultHost: this.#options.defaultHost, ensure: (request, each) => this.ensure(request, each) });
   }
 
   /**
@@ -265,10 +265,13 @@ export class ProviderCache implements AsyncDisposable {
     return resolveRequest(parsed, {
       limitedBy: offline ? 'offline' : readOnly ? 'readOnly' : undefined,
       versions: async (address) => {
-        if (offline || readOnly) return this.#cachedVersions(address, parsed.platform);
+        const limited = offline || readOnly;
+        const cached = limited ? await this.#cachedVersions(address, parsed.platform) : [];
+        if (readOnly || (offline && !this.#sources.hasLocal(address))) return cached;
         try {
-          return await (await this.#work()).versions(address, signal);
+          return [...cached, ...(await (await this.#work()).versions(address, signal))];
         } catch (error) {
+          if (error instanceof OfflineError) return cached;
           // A close ends the request, and the caller hears of the close.
           signal?.throwIfAborted();
           this.#assertOpen();
@@ -335,7 +338,7 @@ export class ProviderCache implements AsyncDisposable {
   async #work(): Promise<Workshop> {
     // A call that was on its way here when the cache was closed must not set up again what the close has cleared away.
     this.#assertOpen();
-    this.#workshop ??= import('./workshop.ts').then(({ openWorkshop }) => openWorkshop(this.#given, this.#options, this.#directories));
+    this.#workshop ??= import('./workshop.ts').then(({ openWorkshop }) => openWorkshop(this.#given, this.#options, this.#directories, this.#sources));
     return this.#workshop;
   }
 
@@ -361,10 +364,11 @@ export class ProviderCache implements AsyncDisposable {
   #criteria(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Criteria {
     const { verifyOnHit, offline, readOnly } = this.#options;
     return {
-      rules: this.#rulesOf(identity.address.hostname),
+      rules: { ...this.#rulesOf(identity.address.hostname), trustedMirrors: this.#sources.trustedMirrors(identity.address) },
       expectedHashes,
       hashHits: verifyOnHit === 'hash',
-      offline,
+      // A mirror in a directory takes no network: what is missing may come from there.
+      offline: offline && !this.#sources.hasLocal(identity.address),
       readOnly,
       signal,
     };

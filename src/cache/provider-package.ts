@@ -19,6 +19,13 @@ export interface ProviderPackage extends PackageIdentity {
   readonly executable: string;
   /** `h1:` of the unpacked files, and `zh:` of the zip where that was seen: what a dependency lock file holds. */
   readonly hashes: readonly string[];
+  /**
+   * What a dependency lock file should hold for this version, sorted: {@link hashes}; `zh:` of every platform's zip where the registry's
+   * checksums were read; what the registry itself says of the packages in them; all that a mirror lists, where it is trusted for that. Kept
+   * with the package, so that a hit knows it without the network. No more than `hashes` for what other programs, or older
+   * releases of this one, put there.
+   */
+  readonly lockHashes: readonly string[];
   /** What was, and what was not verified. */
   readonly provenance: Provenance;
   /** How it came to be there, as seen by this call. */
@@ -63,6 +70,7 @@ export function providerPackage(identity: PackageIdentity, path: string, record:
     path,
     executable: `${path}/${record.executable.name}`,
     hashes,
+    lockHashes: record.lockHashes ?? [...hashes].sort(),
     provenance: record.provenance,
     outcome,
     pin,

@@ -1,4 +1,5 @@
 /** What stands in a record, as a type and as text. Pure: files are the business of `records.ts`. */
+import type { SourceDescription } from '../errors.ts';
 
 /** The checksums were signed by a key that the registry named. */
 export interface VerifiedProvenance {
@@ -25,14 +26,16 @@ export type SignatureProvenance = VerifiedProvenance | UnsignedProvenance;
 
 /** What was, and what was not verified when a package came into the cache. */
 export interface Provenance {
-  /** What proved the content: the registry's own zip, or hashes that a caller expected (a dependency lock file). */
-  readonly provedBy: 'archive' | 'expected-hashes';
-  /** Where the zip came from, without user, password, query and fragment. */
+  /** What proved the content: the source's own zip, its unpacked directory, or hashes that a caller expected (a dependency lock file). */
+  readonly provedBy: 'archive' | 'directory' | 'expected-hashes';
+  /** Where it came from; `undefined` where a caller's hashes proved what somebody else had put there. */
+  readonly source: SourceDescription | undefined;
+  /** Where the zip was downloaded from, without user, password, query and fragment. */
   readonly url: string | undefined;
   /** Size of the zip in bytes. */
   readonly archiveBytes: number | undefined;
-  /** `'sums'`: the zip's SHA-256 stands in the SHA256SUMS document (see `signature` for whether that is signed); `'registry'`: only in the registry's answer. */
-  readonly checksum: 'sums' | 'registry' | 'not-checked';
+  /** `'sums'`: the zip's SHA-256 stands in the SHA256SUMS document (see `signature` for whether that is signed); `'registry'`: only in the registry's answer; `'mirror'`: a hash of it stands in the mirror's answer. */
+  readonly checksum: 'sums' | 'registry' | 'mirror' | 'not-checked';
   /** How that document was signed. */
   readonly signature: SignatureProvenance;
   /** When, by the clock of the host that did it (ISO 8601): to show, not to compute with. */
@@ -53,6 +56,8 @@ export interface EntryRecord {
   readonly h1: string;
   /** `zh:` of the zip, where it was seen. */
   readonly zh: string | undefined;
+  /** All that a dependency lock file should hold for this version; not in records of older releases. */
+  readonly lockHashes?: readonly string[] | undefined;
   /** Sizes of the unpacked package, where it was unpacked here. */
   readonly unpacked: UnpackedSize | undefined;
   /** The plugin executable: its name in the package, and what it looks like from outside. */
@@ -77,7 +82,7 @@ export function parseRecord(text: string): EntryRecord | undefined {
     return undefined;
   }
   if (!isObject(value) || value['format'] !== RECORD_FORMAT) return undefined;
-  const { package: packagePath, h1, zh, unpacked, executable, provenance } = value;
+  const { package: packagePath, h1, zh, lockHashes, unpacked, executable, provenance } = value;
   if (typeof packagePath !== 'string' || typeof h1 !== 'string' || !h1.startsWith('h1:')) return undefined;
   if (zh !== undefined && typeof zh !== 'string') return undefined;
   if (unpacked !== undefined && !isUnpackedSize(unpacked)) return undefined;
@@ -88,6 +93,7 @@ export function parseRecord(text: string): EntryRecord | undefined {
     package: packagePath,
     h1,
     zh,
+    lockHashes: isTexts(lockHashes) ? lockHashes : undefined,
     unpacked,
     executable: { name: executable['name'], bytes: BigInt(executable['bytes']), mtimeNs: BigInt(executable['mtimeNs']) },
     provenance: known,
@@ -96,14 +102,34 @@ export function parseRecord(text: string): EntryRecord | undefined {
 
 function parseProvenance(value: unknown): Provenance | undefined {
   if (!isObject(value)) return undefined;
-  const { provedBy, url, archiveBytes, checksum, signature, installedAt } = value;
-  if (provedBy !== 'archive' && provedBy !== 'expected-hashes') return undefined;
-  if (checksum !== 'sums' && checksum !== 'registry' && checksum !== 'not-checked') return undefined;
+  const { provedBy, source, url, archiveBytes, checksum, signature, installedAt } = value;
+  if (provedBy !== 'archive' && provedBy !== 'directory' && provedBy !== 'expected-hashes') return undefined;
+  if (checksum !== 'sums' && checksum !== 'registry' && checksum !== 'mirror' && checksum !== 'not-checked') return undefined;
+  const known = parseSignature(signature);
+  const from = parseSource(source, provedBy);
   if (url !== undefined && typeof url !== 'string') return undefined;
   if (archiveBytes !== undefined && typeof archiveBytes !== 'number') return undefined;
   if (typeof installedAt !== 'string') return undefined;
-  const known = parseSignature(signature);
-  return known === undefined ? undefined : { provedBy, url, archiveBytes, checksum, signature: known, installedAt };
+  if (known === undefined || from === 'malformed') return undefined;
+  return { provedBy, source: from, url, archiveBytes, checksum, signature: known, installedAt };
+}
+
+const SOURCE_TYPES: readonly unknown[] = ['direct', 'network_mirror', 'filesystem_mirror', 'oci_mirror'] satisfies SourceDescription['type'][];
+
+function parseSource(value: unknown, provedBy: Provenance['provedBy']): SourceDescription | undefined | 'malformed' {
+  // Before there were mirrors, every zip came from its registry.
+  if (value === undefined) return provedBy === 'archive' ? { type: 'direct', location: undefined } : undefined;
+  if (!isObject(value)) return 'malformed';
+  const { type, location } = value;
+  return isSourceType(type) && (location === undefined || typeof location === 'string') ? { type, location } : 'malformed';
+}
+
+function isSourceType(value: unknown): value is SourceDescription['type'] {
+  return SOURCE_TYPES.includes(value);
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
 function parseSignature(value: unknown): SignatureProvenance | undefined {

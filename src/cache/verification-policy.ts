@@ -6,6 +6,7 @@
 import { InvalidOptionError } from '../errors.ts';
 import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../layout/index.ts';
 import type { ExpiredKeyPolicy } from '../verify/index.ts';
+import { sourceName } from '../errors/sources.ts';
 import type { Provenance } from './record-format.ts';
 
 /**
@@ -32,6 +33,8 @@ export interface VerificationOptions extends HostVerification {
 export interface VerificationRules {
   readonly signature: SignaturePolicy;
   readonly expiredKeys: ExpiredKeyPolicy;
+  /** The mirrors that this cache would take the package from, by name: what came from one of them needs no signature. */
+  readonly trustedMirrors?: ReadonlySet<string> | undefined;
 }
 
 const SIGNATURE_POLICIES: readonly string[] = ['required', 'when-offered', 'off'] satisfies SignaturePolicy[];
@@ -55,9 +58,13 @@ export function verificationRules(options: VerificationOptions = {}): (hostname:
   };
 }
 
-/** Whether what is known of a package is enough under the rules. */
+/**
+ * Whether what is known of a package is enough under the rules. Mirrors carry no signatures: a package that came from one is good enough for
+ * a cache that would have taken it from the same mirror, and for no other that wants signatures.
+ */
 export function satisfiesRules(rules: VerificationRules, provenance: Provenance): boolean {
   if (rules.signature === 'off') return true;
+  if (provenance.source !== undefined && rules.trustedMirrors?.has(sourceName(provenance.source)) === true) return true;
   const { signature } = provenance;
   if (signature.status === 'not-offered') return rules.signature === 'when-offered';
   if (signature.status !== 'verified') return false;

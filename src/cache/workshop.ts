@@ -3,19 +3,22 @@
  * Loaded and made when it is first needed, since most processes only ever hit.
  */
 import { RegistryClient } from '../registry/index.ts';
+import { multiSource, type PackageSources } from '../registry/sources/multi-source.ts';
 import type { ProviderAddress, Version } from '../layout/index.ts';
 import { startSignatureThread, type SignatureThread } from '../verify/signature-thread.ts';
+import { withoutOwnTree, type CacheSources } from './cache-sources.ts';
 import { findStaging, type CacheDirectories, type StagingPlace } from './directories.ts';
 import { keepHouse } from './housekeeping.ts';
 import { installPackage, type Installation, type InstallationResult } from './installation.ts';
 import type { CheckedOptions, ProviderCacheOptions } from './options.ts';
+import { createPartialStore } from './partial-store.ts';
 import { createPin, type Pin, type PinWait } from './pins.ts';
 import { enterPresence, type Presence } from './presence.ts';
 import type { CheckedPolicy, PruneResult } from './prune-policy.ts';
 
 /** The working side of one cache. */
 export interface Workshop {
-  /** All versions of a provider, by its registry. */
+  /** All versions of a provider, by its sources. */
   versions(address: ProviderAddress, signal: AbortSignal | undefined): Promise<Version[]>;
   /** Installs a package, unless another process is faster. */
   install(task: Installation): Promise<InstallationResult>;
@@ -39,10 +42,12 @@ interface Bench {
 const SWEEP_AT_CLOSE_MS = 2000;
 
 /** Makes one. Nothing is asked of the network and nothing is written until something is called. */
-export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories): Workshop {
-  const registry = new RegistryClient({ hosts: given.hosts, credentials: given.credentials, http: given.http, environment: given.environment });
+export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories, configured: CacheSources): Workshop {
+  const { hosts, credentials, cliConfig, http, environment, packageCredentials, netrc } = given;
+  const registry = new RegistryClient({ hosts, credentials, cliConfig, http, environment, packageCredentials, netrc });
   const sweeping = new AbortController();
   let bench: Promise<Bench> | undefined;
+  let opened: Promise<PackageSources> | undefined;
   let thread: SignatureThread | undefined;
   const pins = new Set<Pin>();
   let closed = false;
@@ -51,6 +56,11 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
   function signatures(): SignatureThread {
     if (thread?.running !== true) thread = startSignatureThread();
     return thread;
+  }
+
+  async function sources(): Promise<PackageSources> {
+    opened ??= withoutOwnTree(configured.checked, directories.providers).then((checked) => multiSource(checked, { registry, fallback: options.fallback, offline: options.offline }));
+    return opened;
   }
 
   async function enter(): Promise<Bench> {
@@ -72,7 +82,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
 
   return {
     versions: async (address, signal) => {
-      const { versions } = await registry.versions(address, { signal });
+      const { versions } = await (await sources()).versions(address, { signal });
       return versions.map(({ version }) => version);
     },
     install: async (task) => {
@@ -81,7 +91,9 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
         ...options,
         ...place,
         registry,
+        sources: await sources(),
         signatures,
+        partials: createPartialStore(place.partial),
         locks: directories.locks,
         limits: given.archiveLimits,
         owner: presence.id,

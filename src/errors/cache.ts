@@ -1,5 +1,5 @@
 /** What a cache cannot do. */
-import { RwxCacheError } from './base.ts';
+import { because, RwxCacheError } from './base.ts';
 
 /** An entry stands in the cache that is not the package it should be, and `onConflict: 'error'` was asked for. */
 export class EntryConflictError extends RwxCacheError {
@@ -79,5 +79,43 @@ export class PackageMissingError extends RwxCacheError {
   constructor(packagePath: string) {
     super(`${packagePath} is not in the cache any more, or is another package by now; ensure it again, with pin: true`);
     this.package = packagePath;
+  }
+}
+
+/** One request of an `ensureAll` that failed. */
+export interface EnsureFailure {
+  /** Where it stood in the list, from 0; of equal requests the first. */
+  readonly index: number;
+  /** What was asked for, in words: `registry.example.com/acme/thing 1.2.3 linux_amd64`. */
+  readonly request: string;
+  /** Why it failed: an error of this library, unless a listener or the machine itself is at fault. */
+  readonly error: Error;
+}
+
+/** How many failures a message tells of; all of them are in the error. */
+const TOLD_FAILURES = 10;
+
+/**
+ * Some packages of an `ensureAll` or `ensureLockFile` could not be had. It is thrown when all others have ended: what succeeded is in the cache, and
+ * asking again finds it there.
+ *
+ * @typeParam Package - what the cache hands out; `ProviderPackage` of `rwx-cache`.
+ */
+export class EnsureAllError<Package = unknown> extends RwxCacheError {
+  readonly code = 'ERR_ENSURE_ALL';
+  /** The errors, in the order of their requests (as in an `AggregateError`). */
+  readonly errors: readonly Error[];
+  /** The same, with the request that each belongs to. */
+  readonly failures: readonly EnsureFailure[];
+  /** What was had, at the index of its request; `undefined` where that failed. Nothing here is pinned. */
+  readonly packages: readonly (Package | undefined)[];
+
+  constructor(failures: readonly EnsureFailure[], packages: readonly (Package | undefined)[]) {
+    const told = failures.slice(0, TOLD_FAILURES).map(({ request, error }) => `\n- ${request}: ${error.message}`);
+    const more = failures.length > told.length ? `\n- and ${failures.length - told.length} more` : '';
+    super(`${failures.length} of ${packages.length} packages could not be had; the others are in the cache:${told.join('')}${more}`, because({ cause: failures[0]?.error }));
+    this.failures = failures;
+    this.errors = failures.map(({ error }) => error);
+    this.packages = packages;
   }
 }

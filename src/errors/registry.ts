@@ -51,14 +51,14 @@ export class UnauthorizedError extends RwxCacheError {
   }
 }
 
-/** The registry does not know the provider. */
+/** The registry, or the mirror, does not know the provider. */
 export class ProviderNotFoundError extends RwxCacheError {
   readonly code = 'ERR_PROVIDER_NOT_FOUND';
   /** The provider's address. */
   readonly address: string;
 
-  constructor(address: string, cause?: unknown) {
-    super(`The registry has no provider ${address}; check the source address`, because({ cause }));
+  constructor(address: string, cause?: unknown, where = 'The registry') {
+    super(`${where} has no provider ${address}; check the source address`, because({ cause }));
     this.address = address;
   }
 }
@@ -81,7 +81,7 @@ export class VersionNotFoundError extends RwxCacheError {
   }
 }
 
-/** The registry has the version, but not for the platform (or not the version at all: the protocol answers both with 404). */
+/** The registry, or the mirror, has the version, but not for the platform (or not the version at all: the protocol answers both with 404). */
 export class PlatformNotSupportedError extends RwxCacheError {
   readonly code = 'ERR_PLATFORM_NOT_SUPPORTED';
   /** The provider's address. */
@@ -91,8 +91,8 @@ export class PlatformNotSupportedError extends RwxCacheError {
   /** The platform, `os_arch`. */
   readonly platform: string;
 
-  constructor(address: string, version: string, platform: string, cause?: unknown) {
-    super(`The registry has no package of ${address} ${version} for ${platform}; check all three: it answers the same whichever of them it does not know`, because({ cause }));
+  constructor(address: string, version: string, platform: string, cause?: unknown, where = 'The registry') {
+    super(`${where} has no package of ${address} ${version} for ${platform}; check all three: it answers the same whichever of them it does not know`, because({ cause }));
     this.address = address;
     this.version = version;
     this.platform = platform;
@@ -141,8 +141,8 @@ export class OfflineError extends RwxCacheError {
   /** What is missing, for example `registry.opentofu.org/hashicorp/null 3.2.4 linux_amd64`. */
   readonly missing: string;
 
-  constructor(missing: string) {
-    super(`${missing} is not in the cache, and offline is set; fill the cache first, or go online`);
+  constructor(missing: string, cause?: unknown) {
+    super(`${missing} is not in the cache, and offline is set; fill the cache first, or go online`, because({ cause }));
     this.missing = missing;
   }
 }

@@ -54,7 +54,7 @@ export class SignatureInvalidError extends RwxCacheError {
   }
 }
 
-/** A package has none of the hashes that the caller expects (usually those of a dependency lock file). */
+/** A package has none of the hashes that the caller expects (usually those of a dependency lock file), or that a mirror says it has. */
 export class HashMismatchError extends RwxCacheError {
   readonly code = 'ERR_HASH_MISMATCH';
   /** What was checked: a package or a path. */
@@ -64,8 +64,8 @@ export class HashMismatchError extends RwxCacheError {
   /** The hashes that it has, with their schemes. */
   readonly actual: readonly string[];
 
-  constructor(subject: string, expected: readonly string[], actual: readonly string[]) {
-    super(`${subject} has ${actual.join(', ')}, and expected is one of ${expected.join(', ')}; if the lock file is from another platform, add this platform's hashes to it`);
+  constructor(subject: string, expected: readonly string[], actual: readonly string[], advice = "if the lock file is from another platform, add this platform's hashes to it") {
+    super(`${subject} has ${actual.join(', ')}, and expected is one of ${expected.join(', ')}; ${advice}`);
     this.subject = subject;
     this.expected = expected;
     this.actual = actual;

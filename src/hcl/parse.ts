@@ -50,7 +50,7 @@ function parseItems(reader: Reader, until: 'end' | '}', depth: number): Item[] {
     }
     items.push(item);
     if (!isHcl2) takeSign(reader, ',');
-    else if (!isEnd(reader.peek(), until)) expectLineEnd(reader, until);
+    else expectLineEnd(reader);
   }
 }
 
@@ -58,9 +58,10 @@ function isEnd(token: Token, until: 'end' | '}'): boolean {
   return until === 'end' ? token.kind === 'end' : isSign(token, '}');
 }
 
-function expectLineEnd(reader: Reader, until: 'end' | '}'): void {
+/** Also before a closing brace: a block of several lines ends on one of its own. */
+function expectLineEnd(reader: Reader): void {
   const token = reader.peek();
-  if (token.kind !== 'newline') throw complaint(reader, token, until === 'end' ? 'the end of the line' : "the end of the line, or '}'");
+  if (token.kind !== 'newline' && token.kind !== 'end') throw complaint(reader, token, 'the end of the line');
 }
 
 function parseItem(reader: Reader, depth: number, expected: string): Item {
@@ -118,7 +119,9 @@ const KEYWORDS: ReadonlyMap<string, HclLiteral> = new Map<string, HclLiteral>([[
 
 function parseValue(reader: Reader, depth: number, elementRanges?: SourceRange[]): Value {
   const token = reader.next();
-  if (token.kind === 'string' || token.kind === 'number') return token;
+  if (token.kind === 'number') return token;
+  // The reference's strings (cty) are in this form, whatever the file has.
+  if (token.kind === 'string') return reader.source.dialect === 'hcl2' ? { value: token.value.normalize('NFC'), end: token.end } : token;
   if (token.kind === 'word') {
     // HCL 1 has no null.
     const value = token.text === 'null' && reader.source.dialect === 'hcl2' ? null : KEYWORDS.get(token.text);

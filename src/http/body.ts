@@ -11,11 +11,13 @@ export interface BodyLimits {
   readonly maxBytes?: number | undefined;
   /** The exact size, where the caller knows it. */
   readonly expectedBytes?: number | undefined;
+  /** How many bytes there are already: the body is the rest of a larger one, and all sizes are those of the whole. Default 0. */
+  readonly from?: number | undefined;
 }
 
 /** The body's size, where caller or server says it. */
 export function announcedBytes(answer: Answer, limits: BodyLimits): number | undefined {
-  return limits.expectedBytes ?? contentLength(answer);
+  return limits.expectedBytes ?? wholeLength(answer, limits);
 }
 
 /**
@@ -28,7 +30,7 @@ export async function readBody(answer: Answer, limits: BodyLimits, signal: Abort
   const largest = Math.min(limits.maxBytes ?? Infinity, limits.expectedBytes ?? Infinity);
   const due = announcedBytes(answer, limits);
   const chunks = answer.body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>;
-  let received = 0;
+  let received = limits.from ?? 0;
   for (;;) {
     const step = await chunks.next().catch((error: unknown) => {
       throw bodyError(error, answer, due, received, signal);
@@ -42,9 +44,9 @@ export async function readBody(answer: Answer, limits: BodyLimits, signal: Abort
   if (due !== undefined && received < due) throw incompleteFailure(answer.url, due, received, true);
 }
 
-/** What the `Content-Length` alone already decides. */
-function checkLength(answer: Answer, limits: BodyLimits): void {
-  const length = contentLength(answer);
+/** What the `Content-Length` alone already decides; rejects as {@link readBody} does. */
+export function checkLength(answer: Answer, limits: BodyLimits): void {
+  const length = wholeLength(answer, limits);
   if (length === undefined) return;
   const { expectedBytes, maxBytes } = limits;
   if (maxBytes !== undefined && length > maxBytes) throw new ResponseTooLargeError(redactUrl(answer.url), maxBytes);
@@ -57,10 +59,10 @@ function bodyError(error: unknown, answer: Answer, due: number | undefined, rece
   if (signal.aborted) return abortReason(signal);
   if (error instanceof RwxCacheError) return error; // the reader itself gave the body up
   if (due !== undefined && isConnectionLoss(error)) return incompleteFailure(answer.url, due, received, true);
-  return networkFailure(error, answer.url, 'body', answer.way);
+  return networkFailure(error, answer.url, 'body');
 }
 
-function contentLength(answer: Answer): number | undefined {
+function wholeLength(answer: Answer, { from = 0 }: BodyLimits): number | undefined {
   const value = answer.headers['content-length'];
-  return value !== undefined && /^\d+$/u.test(value) ? Number(value) : undefined;
+  return value !== undefined && /^\d+$/u.test(value) ? from + Number(value) : undefined;
 }

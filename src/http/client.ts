@@ -2,16 +2,17 @@
 import { delay, raceAbort } from '../abort.ts';
 import { logger, redactUrl } from '../diagnostics.ts';
 import { InvalidOptionError, NetworkError, RwxCacheError } from '../errors.ts';
-import { attempt, type AttemptOptions } from './attempt.ts';
-import { announcedBytes, readBody } from './body.ts';
+import { attempt } from './attempt.ts';
+import { readBody } from './body.ts';
 import { beginCall, type Call } from './call.ts';
+import { createDispatchers } from './dispatcher.ts';
 import { DownloadFile } from './download-file.ts';
 import { AttemptFailure } from './failures.ts';
 import { checkHeaders } from './origin-headers.ts';
 import { discardBody, type Answer } from './request.ts';
 import { withRetries } from './retry.ts';
 import { resolveSettings } from './settings.ts';
-import { createTransport } from './transport.ts';
+import { spoilsFile, Transfer } from './transfer.ts';
 import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, OpenDownload, ReadOptions, RequestOptions } from './types.ts';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -19,14 +20,11 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
 /** How long an aborted download waits for its file to be closed: an open one cannot be removed cleanly on NFS, and a hung server must not hold up an abort. */
 const CLOSE_GRACE_MS = 50;
 
-/** How many bytes lie between two reports of progress. */
-const PROGRESS_BYTES = 1024 * 1024;
-
 const log = logger('http');
 
 /**
  * Makes a client. Nothing is loaded or connected before the first request; `close` it when it is not needed any more.
- * Throws `InvalidOptionError` for a number out of range, or a proxy that is none.
+ * Throws `InvalidOptionError` for a number out of range.
  *
  * Calls reject with the signal's reason at once when it aborts, else with `HttpStatusError`, `NetworkError`, `RedirectError`,
  * `ResponseTooLargeError`, `DownloadIncompleteError`, `AccessPolicyError`, `InvalidOptionError`, or, for the file of a download,
@@ -34,7 +32,7 @@ const log = logger('http');
  */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const settings = resolveSettings(options);
-  const transport = createTransport(settings);
+  const dispatchers = createDispatchers(settings);
   const calls = new Set<Call>();
   let closed = false;
 
@@ -53,16 +51,16 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     }
   }
 
-  function exchange<T>(url: URL, request: AttemptOptions, call: Call, retries: number, consume: (answer: Answer) => Promise<T>): Promise<T> {
-    return withRetries({ ...settings, retries }, call.signal, async (number) => {
+  function exchange<T>(url: URL, request: RequestOptions, call: Call, consume: (answer: Answer) => Promise<T>, transfer?: Transfer): Promise<T> {
+    return withRetries(settings, call.signal, async (number) => {
       call.attempts = number;
       call.phase = 'headers';
       const began = performance.now();
       const report = (outcome: string): void => {
-        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, retries + 1, outcome, Math.round(performance.now() - began));
+        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, settings.retries + 1, outcome, Math.round(performance.now() - began));
       };
       try {
-        const answer = await attempt(transport, url, request, settings.userAgent, call.signal);
+        const answer = await attempt(dispatchers, url, request, settings.userAgent, call.signal, transfer?.range);
         call.phase = 'body';
         const result = await consume(answer).finally(() => { discardBody(answer.body); });
         report(`${answer.status} from ${redactUrl(answer.url)}`);
@@ -71,13 +69,13 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
         report(outcomeText(error, number));
         throw error;
       }
-    });
+    }, () => transfer?.madeProgress() ?? false);
   }
 
   async function getBytes(given: string | URL, request: ReadOptions = {}): Promise<HttpResponse & { readonly bytes: Uint8Array }> {
     const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES;
     return run(given, request, (url, call) =>
-      exchange(url, { ...request, requestTimeoutMs: settings.requestTimeoutMs }, call, settings.retries, async (answer) => {
+      exchange(url, request, call, async (answer) => {
         const chunks: Uint8Array[] = [];
         await readBody(answer, { maxBytes }, call.signal, (chunk) => {
           chunks.push(chunk);
@@ -106,22 +104,33 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     return run(given, request, async (url, call) => {
       const { signal } = call;
       const file = await raceAbort(DownloadFile.create(path), signal, (late) => void late.abandon());
+      const transfer = new Transfer(file, request, signal);
       try {
-        const answer = await exchange(url, request, call, settings.downloadRetries, async (answered) => {
-          await raceAbort(file.begin((error) => answered.body.destroy(error)), signal);
-          await fill(file, answered, request, signal);
-          return answered;
-        });
-        const bytes = file.bytes;
-        const sha256 = await raceAbort(file.finish(), signal);
+        let answer: Answer;
+        let sha256: string;
+        do {
+          answer = await fetchWhole(url, request, call, transfer);
+          sha256 = await raceAbort(file.finish(), signal);
+        } while (await transfer.isSpoilt(sha256));
+        await transfer.forget();
+        const { bytes, openFile } = file;
         await raceAbort(end(file), signal);
-        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: { path, handle: file.handle } };
+        return { finalUrl: answer.url.href, bytes, sha256, contentType: answer.headers['content-type'], file: openFile };
       } catch (error) {
         const closing = file.abandon();
+        if (spoilsFile(error)) await transfer.forget().catch(() => undefined);
         await (signal.aborted ? Promise.race([closing, delay(CLOSE_GRACE_MS)]) : closing);
         throw error;
       }
     });
+  }
+
+  /** Until the file is complete: with retries for what fails, and at once where the answer only told what to ask for. */
+  async function fetchWhole(url: URL, request: DownloadOptions, call: Call, transfer: Transfer): Promise<Answer> {
+    for (;;) {
+      const { taken, answer } = await exchange(url, request, call, async (answered) => ({ taken: await transfer.take(answered), answer: answered }), transfer);
+      if (taken === 'complete') return answer;
+    }
   }
 
   return {
@@ -132,24 +141,9 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     async close() {
       closed = true;
       for (const call of calls) call.cancel('the client was closed');
-      await transport.destroy();
+      await dispatchers.destroy();
     },
   };
-}
-
-async function fill(file: DownloadFile, answer: Answer, options: DownloadOptions, signal: AbortSignal): Promise<void> {
-  const totalBytes = announcedBytes(answer, options);
-  let reported = 0;
-  const report = (): void => {
-    reported = file.bytes;
-    options.onProgress?.({ receivedBytes: reported, totalBytes });
-  };
-  report();
-  await readBody(answer, options, signal, async (chunk) => {
-    await raceAbort(file.add(chunk), signal);
-    if (file.bytes - reported >= PROGRESS_BYTES) report();
-  });
-  if (file.bytes > reported) report();
 }
 
 function parseUrl(given: string | URL): URL {

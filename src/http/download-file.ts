@@ -4,6 +4,7 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
+import type { OpenFile } from '../atomic/index.ts';
 import { fileSystemError } from '../system-errors.ts';
 
 /**
@@ -12,7 +13,7 @@ import { fileSystemError } from '../system-errors.ts';
  */
 export const BLOCK_BYTES: number = 256 * 1024;
 
-/** Create it, then for each attempt {@link begin}, {@link add} every chunk, at last {@link finish}, and {@link close} it, or {@link abandon} it after a failure. */
+/** Create it, then for each attempt {@link begin} or {@link goOn}, {@link add} every chunk, at last {@link finish}, and {@link close} it, or {@link abandon} it after a failure. */
 export class DownloadFile {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -48,12 +49,18 @@ export class DownloadFile {
     this.#hash = createHash('sha256');
   }
 
-  /** The file itself, for whoever reads it after {@link finish}. */
-  get handle(): FileHandle {
-    return this.#handle;
+  /** Starts an attempt that continues the one before: file, hash and the bytes that are still to be written stay as they are. */
+  async goOn(onFailure: (error: Error) => void): Promise<void> {
+    await this.#writing;
+    this.#onFailure = onFailure;
   }
 
-  /** The bytes added since {@link begin}. */
+  /** The file itself, for whoever reads it after {@link finish}. */
+  get openFile(): OpenFile {
+    return { path: this.#path, handle: this.#handle };
+  }
+
+  /** The bytes added since {@link begin}; those of the last block may not be written yet. */
   get bytes(): number {
     return this.#position + this.#filled;
   }

@@ -4,13 +4,18 @@
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { InvalidOptionError } from '../errors.ts';
+import { isLoopback } from './loopback.ts';
 import type { RequestOptions } from './types.ts';
 
 /** What the hop before has left: once a chain has led to an origin that may not see them, they stay withheld, also on its way back. */
 export interface Trust {
   readonly headers: boolean;
   readonly bearer: boolean;
+  readonly basic: boolean;
 }
+
+/** The trust that a chain begins with. */
+export const FULL_TRUST: Trust = { headers: true, bearer: true, basic: true };
 
 /** The headers of the request to `url`, which a chain that began at `start` has reached. */
 export function headersFor(
@@ -23,14 +28,16 @@ export function headersFor(
   const trust: Trust = {
     headers: before.headers && url.origin === start.origin,
     bearer: before.bearer && (options.bearer?.origins.includes(url.origin) ?? false),
+    basic: before.basic && (options.basic?.origins.includes(url.origin) ?? false),
   };
   const headers: Record<string, string> = {};
   if (isPrivate(url)) {
-    const credentials = basicCredentials(url);
-    if (credentials !== undefined) headers['authorization'] = credentials;
+    // Object stores refuse a signed URL that comes with a second kind of credentials. What stands in the URL itself was meant for it.
+    const signed = isSigned(url);
+    if (trust.basic && options.basic !== undefined && !signed) headers['authorization'] = basicAuthorization(options.basic.login, options.basic.password);
+    if (url.username !== '' || url.password !== '') headers['authorization'] = basicAuthorization(decoded(url.username), decoded(url.password));
     if (trust.headers) for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = value;
-    // Object stores refuse a signed URL that comes with a second kind of credentials.
-    if (trust.bearer && options.bearer !== undefined && !isSigned(url)) headers['authorization'] = `Bearer ${options.bearer.token}`;
+    if (trust.bearer && options.bearer !== undefined && !signed) headers['authorization'] = `Bearer ${options.bearer.token}`;
   }
   headers['user-agent'] = userAgent;
   if (options.accept !== undefined) headers['accept'] = options.accept;
@@ -59,21 +66,13 @@ export function isPrivate(url: URL): boolean {
   return url.protocol === 'https:' || isLoopback(url);
 }
 
-/** Whether the URL names this machine itself. `URL` has already brought every spelling of an address to one form. */
-export function isLoopback(url: URL): boolean {
-  return url.hostname === 'localhost' || url.hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/u.test(url.hostname);
-}
-
-/** URLs that carry their own credentials in the query: S3, Google Cloud Storage, CloudFront, Azure. */
+/** URLs that carry their own credentials in the query: S3, Google Cloud Storage, CloudFront, Azure, and others that name it a signature. */
 function isSigned(url: URL): boolean {
-  const names = new Set([...url.searchParams.keys()].map((name) => name.toLowerCase()));
-  return ['x-amz-signature', 'x-goog-signature', 'signature', 'sig'].some((name) => names.has(name));
+  return [...url.searchParams.keys()].some((name) => /^sig$|signature$/iu.test(name));
 }
 
-/** The user and password of a URL as `Authorization` (or a proxy's) has them; they belong to that URL alone. */
-export function basicCredentials(url: URL): string | undefined {
-  if (url.username === '' && url.password === '') return undefined;
-  return `Basic ${Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`).toString('base64')}`;
+function basicAuthorization(login: string, password: string): string {
+  return `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
 }
 
 function decoded(text: string): string {

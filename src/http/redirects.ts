@@ -1,7 +1,7 @@
 /** Where a redirect may lead. Pure. */
 import { redactUrl } from '../diagnostics.ts';
 import { AccessPolicyError, RedirectError } from '../errors.ts';
-import { isLoopback } from './origin-headers.ts';
+import { isLoopback } from './loopback.ts';
 import type { RequestOptions } from './types.ts';
 
 /** How many redirects one attempt follows. */

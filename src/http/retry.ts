@@ -14,16 +14,18 @@ export interface RetryPolicy {
 
 /**
  * Runs `attempt` (with its number, from 1) until it succeeds, fails with an error that another attempt cannot mend, or
- * the retries are used up. An abort ends the wait between two attempts at once.
+ * the retries are used up. An abort ends the wait between two attempts at once. A failed attempt of which `madeProgress`
+ * says so uses up none.
  */
-export async function withRetries<T>(policy: RetryPolicy, signal: AbortSignal, attempt: (number: number) => Promise<T>): Promise<T> {
-  for (let number = 1; ; number += 1) {
+export async function withRetries<T>(policy: RetryPolicy, signal: AbortSignal, attempt: (number: number) => Promise<T>, madeProgress: () => boolean = () => false): Promise<T> {
+  for (let number = 1, used = 0; ; number += 1) {
     try {
       return await attempt(number);
     } catch (error) {
       if (!(error instanceof AttemptFailure)) throw error;
-      if (!error.retry || number > policy.retries) throw error.toError(number);
-      await delay(waitBefore(policy, number, error.retryAfterMs), signal);
+      if (!madeProgress()) used += 1;
+      if (!error.retry || used > policy.retries) throw error.toError(number);
+      await delay(waitBefore(policy, Math.max(used, 1), error.retryAfterMs), signal);
     }
   }
 }

@@ -94,7 +94,11 @@ function parseHost(source: string, given: string): NormalizedHostname {
   }
 }
 
-function parsePart(source: string, what: 'namespace' | 'type', given: string): string {
+/**
+ * The normalised form of a namespace or a type. `source` is what it stands in, for the message.
+ * @throws InvalidProviderAddressError
+ */
+export function parsePart(source: string, what: 'namespace' | 'type', given: string): string {
   const forms = toBothForms(given);
   if (forms.problem !== undefined) throw new InvalidProviderAddressError(source, `its ${what} is not valid: ${forms.problem}`);
   if (forms.display.includes('.')) throw new InvalidProviderAddressError(source, `its ${what} has a dot`);

@@ -4,19 +4,23 @@
  */
 import { redactUrl } from '../diagnostics.ts';
 import { PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, UnauthorizedError } from '../errors.ts';
-import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload } from '../http/index.ts';
+import { createHttpClient, type DownloadProgress, type DownloadResult, type DownloadOptions, type HttpClient, type HttpClientOptions, type OpenDownload, type PartialStore, type ReadOptions } from '../http/index.ts';
 import { normalizeHostname, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
-import { credentialSource, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
+import type { CliConfig } from './cli-config/types.ts';
+import { credentialSource, lookUpToken, type CredentialsByHost, type CredentialSource, type Environment } from './credentials.ts';
 import { createDiscovery, discoveryUrl, type Discovery, type ServicesByHost } from './discovery.ts';
+import { displayHost } from './display-host.ts';
 import type { HostServices } from './host-services.ts';
 import { parseJson, type JsonValue } from './json-guards.ts';
+import type { PackageCredentialOptions } from './package-credential-options.ts';
+import { packageAuthorization, type PackageAuthorization } from './package-credentials.ts';
 import { parsePackageMetadata, parseProtocols, type PackageMetadata } from './package-metadata.ts';
-import { requestLimits } from './request-limits.ts';
+import { pathSegment } from './path-segment.ts';
 import { DEFAULT_CLIENT_VERSION, registryUserAgent } from './user-agent.ts';
 import { closestUsable, parseVersionList, type VersionList } from './version-list.ts';
 
 /** Options of a {@link RegistryClient}. */
-export interface RegistryClientOptions {
+export interface RegistryClientOptions extends PackageCredentialOptions {
   /**
    * Services by host, in any spelling of it: such a host is never discovered. A relative URL counts from the host's
    * default discovery URL, plain http is taken, and an empty object says that the host has no services.
@@ -24,14 +28,11 @@ export interface RegistryClientOptions {
   readonly hosts?: ServicesByHost | undefined;
   /** Tokens by host, in any spelling of it. `TF_TOKEN_*` beats them. */
   readonly credentials?: CredentialsByHost | undefined;
-  /**
-   * Where variables are read from, once; default `process.env`. `TF_TOKEN_*`, `TF_APPEND_USER_AGENT`; those of proxies and certificates
-   * (see {@link HttpClientOptions}); and, as in the reference clients, where they are whole numbers above 0: `TF_REGISTRY_CLIENT_TIMEOUT`
-   * (seconds for one request of metadata, its body included), `TF_REGISTRY_DISCOVERY_RETRY` (retries of metadata),
-   * `TF_PROVIDER_DOWNLOAD_RETRY` (retries of a zip). These beat `http`, as they beat the clients' configuration.
-   */
+  /** What `loadCliConfig` read: its hosts and credentials count where the options and `TF_TOKEN_*` say nothing of a host. */
+  readonly cliConfig?: CliConfig | undefined;
+  /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from, once. Default `process.env`. */
   readonly environment?: Environment | undefined;
-  /** Time limits, retries, proxies, certificates. */
+  /** Time limits, retries, certificates. */
   readonly http?: HttpClientOptions | undefined;
   /** Sent as `X-Terraform-Version`. Default: the OpenTofu release that this library follows. */
   readonly clientVersion?: string | undefined;
@@ -47,6 +48,8 @@ export interface RegistryCallOptions {
 export interface PackageDownloadOptions extends RegistryCallOptions {
   /** The largest zip that is taken, in bytes; no limit by default. */
   readonly maxBytes?: number | undefined;
+  /** Where a large zip is left for a later process, and found; the registry's checksum is its key. */
+  readonly partial?: PartialStore | undefined;
   /** Called as bytes arrive. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
 }
@@ -59,10 +62,21 @@ export interface ChecksumsDocument {
   readonly signature: Uint8Array | undefined;
 }
 
+/**
+ * What a registry client asks with.
+ * @internal
+ */
+export interface RegistryTransport {
+  readonly http: HttpClient;
+  readonly credentials: CredentialSource;
+  readonly clientVersion: string;
+  readonly packageAuthorization: PackageAuthorization;
+}
+
 const SERVICE = 'providers.v1';
 
-// The largest list of versions of a public registry is far below 1 MiB; the reference has no limit at all.
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
+/** The largest list of versions of a public registry is far below 1 MiB; the reference has no limit at all. */
+export const MAX_JSON_BYTES: number = 16 * 1024 * 1024;
 const MAX_SUMS_BYTES = 4 * 1024 * 1024;
 const MAX_SIGNATURE_BYTES = 1024 * 1024;
 
@@ -71,8 +85,8 @@ const MAX_SIGNATURE_BYTES = 1024 * 1024;
  * may run at once; only discovery is remembered, and only what succeeded.
  *
  * A host's token goes to the origin of its discovery document and to the origin of its service's base URL, and nowhere
- * else: not to where a redirect leads, and not to the zip, the checksums or the signature, which the reference clients
- * fetch without it, too.
+ * else: not to where a redirect leads, and, unless `packageCredentials` or `netrc` says so, not to the zip, the checksums or the signature,
+ * which the reference clients fetch without it, too.
  *
  * All requests are retried by the same rules (408, 429, 5xx, connections that fail or fall silent). Beside the errors
  * that its methods name, each may reject with `HttpStatusError`, `NetworkError`, `RedirectError`, or
@@ -83,21 +97,24 @@ export class RegistryClient implements AsyncDisposable {
   readonly #credentials: CredentialSource;
   readonly #discovery: Discovery;
   readonly #clientVersion: string;
+  readonly #packageAuthorization: PackageAuthorization;
 
   /**
    * @throws InvalidHostnameError - a key of `hosts` or `credentials` is no host name
+   * @throws InvalidOptionError - an option that is not as it must be
    */
   constructor(options: RegistryClientOptions = {}) {
     const environment = options.environment ?? process.env;
-    this.#credentials = credentialSource(options.credentials ?? {}, environment);
-    this.#http = createHttpClient({
-      ...options.http,
-      ...requestLimits(environment, options.http),
-      environment: options.http?.environment ?? environment,
-      userAgent: options.http?.userAgent ?? registryUserAgent(environment),
-    });
-    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, options.hosts ?? {});
+    const { cliConfig } = options;
+    this.#credentials = credentialSource(options.credentials ?? {}, environment, async (host, signal) => cliConfig?.credentialsFor(displayHost(host), { signal }));
+    this.#http = createHttpClient({ ...options.http, userAgent: options.http?.userAgent ?? registryUserAgent(environment) });
+    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, { ...cliConfig?.hosts, ...options.hosts });
     this.#clientVersion = options.clientVersion ?? DEFAULT_CLIENT_VERSION;
+    this.#packageAuthorization = packageAuthorization(options, {
+      credentials: this.#credentials,
+      environment,
+      originsOf: async (hostname, signal) => originsOf(hostname, (await this.#discovery(hostname, signal)).serviceUrl(SERVICE)),
+    });
   }
 
   /**
@@ -115,10 +132,11 @@ export class RegistryClient implements AsyncDisposable {
    * @throws DiscoveryError, ServiceNotProvidedError - the host is no provider registry, or cannot be asked
    * @throws ProviderNotFoundError - it does not know the provider (404)
    * @throws UnauthorizedError - it wants a token, or another one (401, 403)
+   * @throws CredentialsHelperError - it wants a token, and the credentials helper has failed
    * @throws RegistryResponseError - the answer is malformed
    */
   async versions(address: ProviderAddress, options: RegistryCallOptions = {}): Promise<VersionList> {
-    const { document } = await this.#ask(address, ['versions'], options.signal, () => new ProviderNotFoundError(String(address)));
+    const { document } = await this.#ask(address, ['versions'], options.signal, (cause) => new ProviderNotFoundError(String(address), cause));
     return parseVersionList(document);
   }
 
@@ -128,6 +146,7 @@ export class RegistryClient implements AsyncDisposable {
    * @throws PlatformNotSupportedError - it has no such package (404: the version or the platform is missing)
    * @throws ProtocolNotSupportedError - the package speaks no plugin protocol of the clients; it names the newest version that does
    * @throws UnauthorizedError - it wants a token, or another one (401, 403)
+   * @throws CredentialsHelperError - it wants a token, and the credentials helper has failed
    * @throws RegistryResponseError - the answer is malformed, or not about the package asked for
    */
   async package(address: ProviderAddress, version: Version, platform: Platform, options: RegistryCallOptions = {}): Promise<PackageMetadata> {
@@ -135,7 +154,7 @@ export class RegistryClient implements AsyncDisposable {
       address,
       [String(version), 'download', platform.os, platform.arch],
       options.signal,
-      () => new PlatformNotSupportedError(String(address), String(version), String(platform)),
+      (cause) => new PlatformNotSupportedError(String(address), String(version), String(platform), cause),
     );
     const { protocols, supported } = parseProtocols(document);
     if (!supported) {
@@ -145,7 +164,7 @@ export class RegistryClient implements AsyncDisposable {
     return parsePackageMetadata(document, { address, version, platform }, url);
   }
 
-  /** The checksums document and its signature, fetched together and without credentials. */
+  /** The checksums document and its signature, fetched together, with the credentials that `packageCredentials` and `netrc` allow. */
   async checksums(metadata: PackageMetadata, options: RegistryCallOptions = {}): Promise<ChecksumsDocument> {
     options.signal?.throwIfAborted();
     // When one of the two fails the other is not worth waiting for.
@@ -153,8 +172,8 @@ export class RegistryClient implements AsyncDisposable {
     const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
     try {
       const [sums, signature] = await Promise.all([
-        this.#http.getBytes(metadata.checksumsUrl, { maxBytes: MAX_SUMS_BYTES, signal }),
-        metadata.signatureUrl === undefined ? undefined : this.#http.getBytes(metadata.signatureUrl, { maxBytes: MAX_SIGNATURE_BYTES, acceptStatus: [200, 404], signal }),
+        this.#getPart(metadata, metadata.checksumsUrl, { maxBytes: MAX_SUMS_BYTES, signal }),
+        metadata.signatureUrl === undefined ? undefined : this.#getPart(metadata, metadata.signatureUrl, { maxBytes: MAX_SIGNATURE_BYTES, acceptStatus: [200, 404], signal }),
       ]);
       return { sums: sums.bytes, signature: signature?.status === 200 ? signature.bytes : undefined };
     } finally {
@@ -163,19 +182,27 @@ export class RegistryClient implements AsyncDisposable {
   }
 
   /**
-   * Downloads the zip into a new file, without credentials, and hashes it on the way. Nothing is verified but its size,
+   * Downloads the zip into a new file, with the credentials that `packageCredentials` and `netrc` allow, and hashes it on the way. Nothing is verified but its size,
    * where the registry gave one: compare `sha256` with `metadata.shasum`.
    * @param path - a file that does not exist yet; after a failure it may be there, and the caller removes it
    * @throws DownloadIncompleteError - fewer bytes came than were announced
    * @throws ResponseTooLargeError - more came than were announced, or than `maxBytes`
    */
   async download(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<DownloadResult> {
-    return this.#http.download(metadata.downloadUrl, { path }, packageRequest(metadata, options));
+    return this.#http.download(metadata.downloadUrl, { path }, await this.#packageRequest(metadata, options));
   }
 
   /** As {@link download}, and leaves the file open: `file.handle` reads and writes, and the caller closes it. After a failure it is closed. */
   async downloadOpen(metadata: PackageMetadata, path: string, options: PackageDownloadOptions = {}): Promise<OpenDownload> {
-    return this.#http.downloadOpen(metadata.downloadUrl, { path }, packageRequest(metadata, options));
+    return this.#http.downloadOpen(metadata.downloadUrl, { path }, await this.#packageRequest(metadata, options));
+  }
+
+  /**
+   * What the mirrors beside this file ask with: the same connections, tokens and limits.
+   * @internal
+   */
+  get transport(): RegistryTransport {
+    return { http: this.#http, credentials: this.#credentials, clientVersion: this.#clientVersion, packageAuthorization: this.#packageAuthorization };
   }
 
   /** Ends all calls that still run, and closes all connections. Idempotent. */
@@ -188,17 +215,29 @@ export class RegistryClient implements AsyncDisposable {
     await this.close();
   }
 
+  async #getPart(metadata: PackageMetadata, url: string, request: ReadOptions): ReturnType<HttpClient['getBytes']> {
+    return this.#http.getBytes(url, { ...request, ...(await this.#packageAuthorization(url, metadata.address.hostname, request.signal)) });
+  }
+
+  async #packageRequest(metadata: PackageMetadata, options: PackageDownloadOptions): Promise<DownloadOptions> {
+    const { maxBytes, partial, onProgress, signal } = options;
+    signal?.throwIfAborted();
+    const authorization = await this.#packageAuthorization(metadata.downloadUrl, metadata.address.hostname, signal);
+    return { ...authorization, expectedSha256: metadata.shasum, partial, expectedBytes: announcedSize(metadata), maxBytes, onProgress, signal };
+  }
+
   /** Asks the provider service of the address's host for a JSON document. */
   async #ask(
     address: ProviderAddress,
     path: readonly string[],
     signal: AbortSignal | undefined,
-    notFound: () => Error,
+    // A private registry may hide what it has from whoever shows no token: the failed look-up is the cause then.
+    notFound: (cause: Error | undefined) => Error,
   ): Promise<{ readonly document: JsonValue; readonly url: string }> {
     const services = await this.#discovery(address.hostname, signal);
     const base = services.serviceUrl(SERVICE);
     const { ascii, display } = normalizeHostname(address.hostname);
-    const token = this.#credentials(ascii)?.token;
+    const { token, failure } = await lookUpToken(this.#credentials, ascii, signal);
     // RFC 3986 resolution as in the reference: a base that does not end in "/" loses its last segment.
     const url = new URL([address.namespace, address.type, ...path].map(pathSegment).join('/'), base);
     const answer = await this.#http.getText(url, {
@@ -206,26 +245,22 @@ export class RegistryClient implements AsyncDisposable {
       headers: { 'x-terraform-version': this.#clientVersion },
       acceptStatus: [200, 401, 403, 404],
       maxBytes: MAX_JSON_BYTES,
-      bearer: token === undefined ? undefined : { token, origins: [discoveryUrl(ascii).origin, base.origin] },
+      bearer: token === undefined ? undefined : { token, origins: originsOf(address.hostname, base) },
       signal,
     });
-    if (answer.status === 404) throw notFound();
-    if (answer.status !== 200) throw new UnauthorizedError(display, token !== undefined);
+    if (answer.status === 404) throw notFound(failure);
+    if (answer.status !== 200) throw failure ?? new UnauthorizedError(display, token !== undefined);
     return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
   }
 }
 
-function packageRequest(metadata: PackageMetadata, options: PackageDownloadOptions): DownloadOptions {
-  return { expectedBytes: announcedSize(metadata), maxBytes: options.maxBytes, onProgress: options.onProgress, signal: options.signal };
+/** Who may see a host's token. */
+function originsOf(hostname: string, base: URL): string[] {
+  return [discoveryUrl(normalizeHostname(hostname).ascii).origin, base.origin];
 }
 
 /** The size that the registry gives, where it is one; what is wrong with it otherwise is for verification to say. */
 function announcedSize({ packages, platform }: PackageMetadata): number | undefined {
   const size = packages?.get(String(platform))?.size;
   return size !== undefined && Number.isSafeInteger(size) && size > 0 ? size : undefined;
-}
-
-/** Go leaves `+` as it is (build metadata of a version), and some file servers take `%2B` for another name. */
-function pathSegment(text: string): string {
-  return encodeURIComponent(text).replaceAll('%2B', '+');
 }

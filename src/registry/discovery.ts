@@ -8,9 +8,10 @@ import { logger } from '../diagnostics.ts';
 import { DiscoveryError, HttpStatusError, InvalidHostnameError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
 import type { HttpClient } from '../http/index.ts';
 import { normalizeHostname } from '../layout/index.ts';
-import type { CredentialSource } from './credentials.ts';
+import { lookUpToken, type CredentialSource } from './credentials.ts';
 import { hostServices, type HostServices } from './host-services.ts';
-import { parseJson, quoted } from './json-guards.ts';
+import { parseJson } from './json-guards.ts';
+import { jsonTypeProblem } from './media-type.ts';
 import { singleFlight } from '../single-flight.ts';
 
 /** Service URLs by service id, by host in any spelling of it. */
@@ -68,7 +69,8 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
 
 async function fetchServices(http: HttpClient, credentials: CredentialSource, ascii: string, hostname: string, signal: AbortSignal): Promise<HostServices> {
   const start = discoveryUrl(ascii);
-  const token = credentials(ascii)?.token;
+  // The reference, too, asks anonymously when the look-up of credentials itself has failed.
+  const { token, failure } = await lookUpToken(credentials, ascii, signal);
   try {
     const answer = await http.getText(start, {
       accept: 'application/json',
@@ -81,15 +83,14 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
       log('%s offers no services (404)', hostname);
       return hostServices(hostname, answer.url, {});
     }
-    const mediaType = answer.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    if (mediaType !== 'application/json') {
-      throw new DiscoveryError(hostname, `the answer is ${mediaType === '' ? 'without a content type' : `of type ${quoted(mediaType)}`}, and application/json is required; is there a login page or proxy in between?`);
-    }
+    const problem = jsonTypeProblem(answer.headers['content-type']);
+    if (problem !== undefined) throw new DiscoveryError(hostname, problem);
     const document = parseJson(answer.text, start.href).value;
     if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');
     return hostServices(hostname, answer.url, document as Record<string, unknown>);
   } catch (error) {
     if (error instanceof DiscoveryError || !(error instanceof RwxCacheError)) throw error;
+    if (failure !== undefined && isRefusal(error)) throw failure;
     throw new DiscoveryError(hostname, problemOf(error), error);
   }
 }
@@ -97,6 +98,10 @@ async function fetchServices(http: HttpClient, credentials: CredentialSource, as
 function problemOf(error: RwxCacheError): string {
   if (error instanceof ResponseTooLargeError) return `the document is larger than ${error.limitBytes} bytes`;
   if (error instanceof RegistryResponseError) return 'the document is not JSON';
-  if (error instanceof HttpStatusError && (error.status === 401 || error.status === 403)) return `${error.message}; does the host want a token?`;
+  if (isRefusal(error)) return `${error.message}; does the host want a token?`;
   return error.message;
+}
+
+function isRefusal(error: RwxCacheError): boolean {
+  return error instanceof HttpStatusError && (error.status === 401 || error.status === 403);
 }

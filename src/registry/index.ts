@@ -4,13 +4,15 @@
  *
  * @packageDocumentation
  */
-export type { ClientCertificate, DownloadProgress, DownloadResult, HttpClientOptions, OpenDownload, ProxyOptions } from '../http/index.ts';
+export type { DownloadProgress, DownloadResult, HttpClientOptions, OpenDownload } from '../http/index.ts';
 export type { OpenFile } from '../atomic/index.ts';
+export type { CliConfig, CliConfigWarning, CliTool, LoadCliConfigOptions, RegistryProtocolSettings } from './cli-config/types.ts';
 export { RegistryClient } from './client.ts';
 export type { ChecksumsDocument, PackageDownloadOptions, RegistryCallOptions, RegistryClientOptions } from './client.ts';
 export type { CredentialsByHost, Environment, HostCredentials } from './credentials.ts';
 export type { ServicesByHost } from './discovery.ts';
 export type { HostServices } from './host-services.ts';
+export type { PackageCredentialOptions } from './package-credential-options.ts';
 export type { PackageMetadata, PlatformHashes, SigningKey } from './package-metadata.ts';
 export type { DirectSource, FilesystemMirrorSource, NetworkMirrorSource, OciMirrorSource, ProviderSource, SourceFallback, SourcePatterns } from './sources/types.ts';
 export type { AvailableVersion, VersionList } from './version-list.ts';

@@ -4,9 +4,10 @@ import { readdir, realpath } from 'node:fs/promises';
 import { inParallel } from '../archive/parallel.ts';
 import { raceAbort } from '../abort.ts';
 import { attempt } from '../atomic/attempt.ts';
+import { openToRead } from '../atomic/open-to-read.ts';
 import { RwxCacheError, UnreadableDirectoryError } from '../errors.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
-import { digestOf, openForDigest } from './file-digest.ts';
+import { digestOf } from './file-digest.ts';
 import { packageHashFromFiles, type HashedFile } from './package-hash.ts';
 
 /** Hashing is the main thread's; with three files under way their opening and reading does not keep it waiting. */
@@ -79,7 +80,7 @@ async function list(directory: Buffer, given: string): Promise<Dirent<Buffer>[]>
 async function hashFile(path: Buffer, signal: AbortSignal): Promise<string> {
   const shown = path.toString();
   try {
-    const handle = await openForDigest(path);
+    const handle = await openToRead(path);
     try {
       const stats = await handle.stat();
       if (stats.isDirectory()) throw new UnreadableDirectoryError(shown, 'it is a symbolic link to a directory, which h1 hashes cannot express');

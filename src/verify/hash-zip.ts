@@ -2,7 +2,8 @@
 import { raceAbort } from '../abort.ts';
 import { hashZipEntries } from '../archive/index.ts';
 import { attempt } from '../atomic/attempt.ts';
-import { digestOf, openForDigest } from './file-digest.ts';
+import { openToRead } from '../atomic/open-to-read.ts';
+import { digestOf } from './file-digest.ts';
 import { packageHashFromFiles } from './package-hash.ts';
 
 /** Options of {@link hashZipContents}. */
@@ -40,7 +41,7 @@ export async function hashZipFile(path: string, options: { readonly signal?: Abo
 }
 
 async function digestFile(path: string, signal: AbortSignal | undefined): Promise<string> {
-  const handle = await attempt('open', path, openForDigest(path));
+  const handle = await attempt('open', path, openToRead(path));
   try {
     const { size } = await attempt('inspect', path, handle.stat());
     return `zh:${await attempt('read', path, digestOf(handle, size, signal))}`;

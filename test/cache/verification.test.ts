@@ -55,7 +55,7 @@ describe('the signature policy', () => {
   });
 
   it('asks the same of what is known as of what is new', () => {
-    const known = (signature: Provenance['signature']): Provenance => ({ provedBy: 'archive', url: undefined, archiveBytes: 1, checksum: 'sums', signature, installedAt: '' });
+    const known = (signature: Provenance['signature']): Provenance => ({ provedBy: 'archive', source: { type: 'direct', location: undefined }, url: undefined, archiveBytes: 1, checksum: 'sums', signature, installedAt: '' });
     const signed = (expired: boolean, signedBeforeExpiry: boolean): Provenance => known({ status: 'verified', fingerprint: 'F', keyId: 'K', expired, signedBeforeExpiry });
     const table: [Provenance, Record<string, boolean>][] = [
       [known({ status: 'not-checked' }), { required: false, 'when-offered': false, off: true }],

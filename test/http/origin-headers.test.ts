@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Agent, interceptors, request as bareRequest } from 'undici';
 import { InvalidOptionError } from '../../src/errors.ts';
-import { headersFor } from '../../src/http/origin-headers.ts';
+import { FULL_TRUST, headersFor } from '../../src/http/origin-headers.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { startServer } from '../support/http-server.ts';
 import { quickClient, rejectionOf } from './quick-client.ts';
@@ -76,9 +76,8 @@ describe('bearer tokens', () => {
     assert.equal(secure.requests[0]?.headers.authorization, undefined);
   });
 
-  const before = { headers: true, bearer: true };
   const sent = (url: string, origin = new URL(url).origin): Readonly<Record<string, string>> =>
-    headersFor(new URL(url), new URL(url), before, { headers: { 'X-A': '1' }, bearer: { token: 'secret', origins: [origin] } }, 'test').headers;
+    headersFor(new URL(url), new URL(url), FULL_TRUST, { headers: { 'X-A': '1' }, bearer: { token: 'secret', origins: [origin] } }, 'test').headers;
 
   it('and headers never go over plain http, except within the machine', () => {
     assert.deepEqual([sent('http://registry.example.com/')['authorization'], sent('http://registry.example.com/')['x-a']], [undefined, undefined]);
@@ -94,20 +93,45 @@ describe('bearer tokens', () => {
   });
 
   it('stay away from URLs that are signed themselves', () => {
-    for (const query of ['X-Amz-Signature=1', 'X-Goog-Signature=1', 'Expires=1&Signature=1&Key-Pair-Id=1', 'se=1&sig=1']) {
+    for (const query of ['X-Amz-Signature=1', 'X-Goog-Signature=1', 'Expires=1&Signature=1&Key-Pair-Id=1', 'se=1&sig=1', 'x-oss-signature=1', 'q-signature=1']) {
       assert.equal(sent(`https://registry.example.com/x.zip?${query}`)['authorization'], undefined);
     }
     assert.equal(sent('https://registry.example.com/x.zip?version=1')['authorization'], 'Bearer secret');
   });
 
   it('stand above a user and password in the URL, which else are sent as Basic, to the origin they were written for', async (t) => {
-    const withBoth = headersFor(new URL('https://me:p%40ss@example.com/'), new URL('https://example.com/'), before, { bearer: { token: 'secret', origins: ['https://example.com'] } }, 'test');
+    const withBoth = headersFor(new URL('https://me:p%40ss@example.com/'), new URL('https://example.com/'), FULL_TRUST, { bearer: { token: 'secret', origins: ['https://example.com'] } }, 'test');
     assert.equal(withBoth.headers['authorization'], 'Bearer secret');
     const basic = `Basic ${Buffer.from('me:p@ss').toString('base64')}`;
     const other = await startServer(t, { '/': { body: 'x' } });
     const server = await startServer(t, { '/a': { status: 302, headers: { location: '/b' } }, '/b': { status: 302, headers: { location: `${other.origin}/` } } });
     await quickClient(t).getText(`http://me:p%40ss@127.0.0.1:${server.port}/a`);
     assert.deepEqual([...server.requests, ...other.requests].map(({ headers }) => headers.authorization), [basic, basic, undefined]);
+  });
+});
+
+describe('basic credentials', () => {
+  const sent = (url: string, more: Partial<Parameters<typeof headersFor>[3]> = {}, origins = [new URL(url).origin]): string | undefined =>
+    headersFor(new URL(url), new URL(url), FULL_TRUST, { basic: { login: 'me', password: 'p:ä', origins }, ...more }, 'test').headers['authorization'];
+  const basic = `Basic ${Buffer.from('me:p:ä').toString('base64')}`;
+
+  it('go to their own origin over https or loopback, and never with a signed URL', () => {
+    for (const url of ['https://files.example.com/a.zip', 'https://files.example.com:8443/a.zip?v=1', 'http://127.0.0.1:8080/']) assert.equal(sent(url), basic);
+    for (const url of ['http://files.example.com/a.zip', 'https://files.example.com/a.zip?X-Amz-Signature=1']) assert.equal(sent(url), undefined);
+    for (const origin of ['https://files.example.com:8443', 'http://files.example.com', 'https://example.com']) assert.equal(sent('https://files.example.com/', {}, [origin]), undefined);
+  });
+
+  it('stand below a bearer token and below what the URL itself says', () => {
+    assert.equal(sent('https://files.example.com/', { bearer: { token: 'secret', origins: ['https://files.example.com'] } }), 'Bearer secret');
+    assert.equal(sent('https://files.example.com/', { bearer: { token: 'secret', origins: ['https://other.example.com'] } }), basic);
+    assert.equal(sent('https://you:else@files.example.com/'), `Basic ${Buffer.from('you:else').toString('base64')}`);
+  });
+
+  it('stay behind where a redirect leads away, also on its way back', async (t) => {
+    const first = await startServer(t, { '/a': (_, response) => response.writeHead(302, { location: `${other.origin}/x` }).end(), '/b': { body: 'back' } });
+    const other = await startServer(t, { '/x': { status: 302, headers: { location: `${first.origin}/b` } } });
+    await quickClient(t).getText(`${first.origin}/a`, { basic: { login: 'me', password: 'p:ä', origins: [first.origin] } });
+    assert.deepEqual([...first.requests, ...other.requests].map(({ path, headers }) => [path, headers.authorization]), [['/a', basic], ['/b', undefined], ['/x', undefined]]);
   });
 });
 

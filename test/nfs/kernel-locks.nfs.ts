@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { writeFileAtomic } from '../../src/atomic/index.ts';
 import { acquireLock, probeLocking } from '../../src/lock/index.ts';
 import { canLockByPython, hasPython, holdByPython } from '../lock/fixtures/python.ts';
 import { startLocker } from '../lock/fixtures/remote.ts';
-import { withSharedDirectory } from './lab.ts';
+import { withSharedDirectory, type SharedDirectory } from './lab.ts';
 
 const TRY = { timeoutMs: 0 } as const;
 const TIMEOUT = { code: 'ERR_LOCK_TIMEOUT' };
@@ -90,8 +90,25 @@ const HELD_SECONDS = [0.5, 12, 20];
 const ENDS = ['release', 'SIGKILL'] as const;
 /** Starting a process takes all of the machine's processor: nobody's time begins before everybody's holder is there. */
 const everybody = createBarrier(HELD_SECONDS.length * ENDS.length);
-/** What a waiter on a machine that does nothing else may take; the rest is the machine's. */
 const HAND_OFF_MS = 300;
+/** A busy machine is late by itself, now and then; a waiter that the server has forgotten comes 11 to 18 s late each time. */
+const TRIES = 3;
+
+/** How long B waited for the lock after A's holder had ended, in milliseconds. */
+async function handOver(t: TestContext, { a, b }: SharedDirectory, seconds: number, how: (typeof ENDS)[number]): Promise<number> {
+  const holder = await startLocker(t);
+  const lock = await holder.acquire(join(a, 'lock')).finally(everybody.arrive);
+  await everybody.arrived;
+  const waiting = acquireLock(join(b, 'lock')).then((next) => ({ next, grantedAt: performance.now() }));
+  await setTimeout(seconds * 1000);
+  const endedAt = performance.now();
+  if (how === 'release') await lock.release();
+  else holder.process.kill('SIGKILL');
+  const { next, grantedAt } = await waiting;
+  await next.release();
+  assert.ok(grantedAt >= endedAt, 'not before the end');
+  return grantedAt - endedAt;
+}
 
 // Each has a lock of its own, so they wait beside one another.
 describe('the hand-off of a kernel lock to another host', { concurrency: true }, () => {
@@ -99,19 +116,11 @@ describe('the hand-off of a kernel lock to another host', { concurrency: true },
     for (const how of ENDS) {
       it(`takes less than ${HAND_OFF_MS} ms after a ${how}, when it was held for ${seconds} s`, async (t) => {
         const shared = await withSharedDirectory(t);
-        const holder = await startLocker(t);
-        const lock = await holder.acquire(join(shared.a, 'lock')).finally(everybody.arrive);
-        await everybody.arrived;
-        const waiting = acquireLock(join(shared.b, 'lock')).then((next) => ({ next, grantedAt: performance.now() }));
-        await setTimeout(seconds * 1000);
-        const endedAt = performance.now();
-        if (how === 'release') await lock.release();
-        else holder.process.kill('SIGKILL');
-        const { next, grantedAt } = await waiting;
-        await next.release();
-        t.diagnostic(`${Math.round(grantedAt - endedAt)} ms`);
-        assert.ok(grantedAt >= endedAt, 'not before the end');
-        assert.ok(grantedAt - endedAt < HAND_OFF_MS, `${grantedAt - endedAt} ms`);
+        const took: number[] = [];
+        do took.push(await handOver(t, shared, seconds, how));
+        while (Math.min(...took) >= HAND_OFF_MS && took.length < TRIES);
+        t.diagnostic(`${took.map((ms) => Math.round(ms)).join(' ms, then ')} ms`);
+        assert.ok(Math.min(...took) < HAND_OFF_MS, `${took.join(', ')} ms`);
       });
     }
   }

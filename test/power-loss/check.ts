@@ -152,9 +152,10 @@ async function sweepEverything(place: Place, entries: number): Promise<string[]>
   for (const home of homes) await sweepDirectory(home, { olderThanMs, isOwnerAlive: () => Promise.resolve(false) });
   const directories = await openDirectories({ directory: place.cache, readOnly: false });
   const presence = await enterPresence(directories.presence);
-  const { staging, trash } = await findStaging(directories);
-  const ages = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, everyMs: 0 };
-  await keepHouse(directories, { staging, trash }, presence, new AbortController().signal, ages);
+  const places = await findStaging(directories);
+  const { staging, trash } = places;
+  const ages = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, partialMs: 1, everyMs: 0 };
+  await keepHouse(directories, places, presence, new AbortController().signal, ages);
   await presence.leave();
   const left: string[] = [];
   for (const home of homes) left.push(...(await readdir(home)).filter((name) => home.endsWith('staging') || name.startsWith('.')));

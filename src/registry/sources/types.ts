@@ -25,6 +25,11 @@ export interface NetworkMirrorSource extends SourcePatterns {
   readonly type: 'network_mirror';
   /** Its base URL: https, and it should end with `/`, since what stands behind the last one is dropped (RFC 3986). */
   readonly url: string;
+  /**
+   * Whether all hashes that its documents list, those of other platforms too, may go into a lock file (`trust_all_hashes` of OpenTofu
+   * 1.12). Default false: only what was seen of this platform's package.
+   */
+  readonly trustAllHashes?: boolean | undefined;
 }
 
 /** A directory in the clients' layout, with packed (`.zip`) or unpacked packages, or both. */
@@ -46,7 +51,8 @@ export type ProviderSource = DirectSource | NetworkMirrorSource | FilesystemMirr
 
 /**
  * What makes the next source be asked: `'not-found'` (default, as the reference clients): only the answer that a source does not
- * have the package; `'unreachable'`: also that a source cannot be asked at this moment (no connection, a status of 5xx or 429, a
- * directory that is not there). An answer that is wrong, or that asks for credentials, ends the search under both.
+ * have the package; `'unreachable'`: also that a source cannot be asked (no connection, one that breaks off in a download, a status
+ * of 408, 429 or 5xx, a host that offers no registry, a directory that cannot be read, an `oci_mirror`). An answer that is wrong, or
+ * that asks for credentials, ends the search under both: a mirror that lies is not to be passed over in silence.
  */
 export type SourceFallback = 'not-found' | 'unreachable';

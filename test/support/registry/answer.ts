@@ -1,7 +1,7 @@
-/** Sends one answer of the embedded registry, with or without a fault. */
+/** Sends one answer of the embedded registry, with or without a fault. What has an entity tag is sent in ranges, too (RFC 9110, section 14). */
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -13,6 +13,8 @@ export interface Answer {
   readonly contentType: string;
   /** The body, or the file that has it. */
   readonly source: Uint8Array | { readonly path: string; readonly size: number };
+  /** Its strong entity tag, with the quotes; without one there are no ranges. */
+  readonly etag?: string | undefined;
 }
 
 /** A JSON document as an answer. */
@@ -20,18 +22,46 @@ export function jsonAnswer(document: unknown, status = 200): Answer {
   return { status, contentType: 'application/json', source: Buffer.from(JSON.stringify(document)) };
 }
 
-/** Sends the answer as it should be. Files are streamed from the disk. */
-export async function send(response: ServerResponse, answer: Answer): Promise<void> {
-  const { source } = answer;
-  response.writeHead(answer.status, { 'content-type': answer.contentType, 'content-length': source instanceof Uint8Array ? source.byteLength : source.size });
-  if (source instanceof Uint8Array) response.end(source);
-  else await pipeline(createReadStream(source.path, { highWaterMark: 1 << 20 }), response);
+/** Sends the answer as it should be, or the part of it that is asked for. Files are streamed from the disk. With `cutAfter` the connection ends after so many bytes of the body. */
+export async function send(response: ServerResponse, answer: Answer, asked: IncomingHttpHeaders = {}, cutAfter = Infinity): Promise<void> {
+  const { source, etag } = answer;
+  const size = source instanceof Uint8Array ? source.byteLength : source.size;
+  const from = rangeStart(answer, asked);
+  const headers = { 'content-type': answer.contentType, ...(etag === undefined ? {} : { etag, 'accept-ranges': 'bytes' }) };
+  if (from !== undefined && from >= size) {
+    response.writeHead(416, { ...headers, 'content-range': `bytes */${size}`, 'content-length': 0 }).end();
+    return;
+  }
+  const start = from ?? 0;
+  response.writeHead(from === undefined ? answer.status : 206, {
+    ...headers,
+    'content-length': size - start,
+    ...(from === undefined ? {} : { 'content-range': `bytes ${start}-${size - 1}/${size}` }),
+  });
+  const end = Math.min(size, start + cutAfter);
+  if (source instanceof Uint8Array) response.write(source.subarray(start, end));
+  else if (end > start) await pipeline(createReadStream(source.path, { highWaterMark: 1 << 20, start, end: end - 1 }), response, { end: false });
+  if (end === size) response.end();
+  // What was sent arrives; then the connection is at its end.
+  else response.write('', () => response.socket?.destroySoon());
+}
+
+/** Where the part begins that is asked for; `undefined` for the whole. Only the form that downloads send. */
+function rangeStart(answer: Answer, asked: IncomingHttpHeaders): number | undefined {
+  const [, from] = /^bytes=(\d+)-$/u.exec(asked.range ?? '') ?? [];
+  if (answer.etag === undefined || answer.status !== 200 || from === undefined) return undefined;
+  return asked['if-range'] === undefined || asked['if-range'] === answer.etag ? Number(from) : undefined;
 }
 
 /** Sends the answer with a fault. */
-export async function sendFaulty(response: ServerResponse, answer: Answer, fault: Fault): Promise<void> {
+export async function sendFaulty(response: ServerResponse, answer: Answer, fault: Fault, asked: IncomingHttpHeaders = {}): Promise<void> {
   if (fault.delayMs !== undefined) await sleep(fault.delayMs);
   await fault.until;
+  if (fault.cutWithin !== undefined) {
+    const { least, most } = fault.cutWithin;
+    await send(response, answer, asked, least + Math.floor(Math.random() * (most - least)));
+    return;
+  }
   if (fault.silent === true) return;
   if (fault.destroy === true) {
     response.destroy();

@@ -45,6 +45,8 @@ export interface Fault {
   readonly closeDelimited?: boolean | undefined;
   /** Sends the body in chunks without a length. */
   readonly chunked?: boolean | undefined;
+  /** Drops the connection after a random number of the body's bytes in this span, and otherwise answers as it should, ranges too. Shorter rests come whole. */
+  readonly cutWithin?: { readonly least: number; readonly most: number } | undefined;
   /** Falls silent after so many bytes, with the connection open. */
   readonly stallAt?: number | undefined;
   /** Sends the body at about this rate. */

@@ -37,6 +37,8 @@ export interface LoggedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly status: number;
+  /** Bytes that were handed to the connection for it, headers included; 0 while it is under way. */
+  readonly sentBytes: number;
 }
 
 /** A running registry. */
@@ -66,7 +68,7 @@ const SERVICES = { 'providers.v1': '/v1/providers/' };
 /** Starts a registry on a free port of 127.0.0.1. */
 export async function startRegistry(options: RegistryOptions = {}): Promise<EmbeddedRegistry> {
   const releases: BuiltRelease[] = [];
-  const log: (LoggedRequest & { status: number })[] = [];
+  const log: (LoggedRequest & { status: number; sentBytes: number })[] = [];
   const faults = createFaults(options.faults);
   const given = options.signer;
   const signer = given === undefined ? lazySigner() : (): Promise<Signer> => Promise.resolve(given);
@@ -84,14 +86,19 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Embe
       return;
     }
     const { route, answer } = answerTo(path.split('?', 1)[0] ?? path, request.headers, releases, options);
-    const entry = { route, method: request.method ?? '', path, headers: request.headers, status: 0 };
+    const entry = { route, method: request.method ?? '', path, headers: request.headers, status: 0, sentBytes: 0 };
     log.push(entry);
     const fault = route === 'unknown' ? undefined : faults.take(route, path);
     response.once('finish', () => {
       entry.status = response.statusCode;
     });
-    if (fault === undefined) await send(response, answer);
-    else await sendFaulty(response, answer, fault);
+    const { socket } = request;
+    const before = socket.bytesWritten;
+    response.once('close', () => {
+      entry.sentBytes = socket.bytesWritten - before;
+    });
+    if (fault === undefined) await send(response, answer, request.headers);
+    else await sendFaulty(response, answer, fault, request.headers);
   };
   const listener: RequestListener = (request, response) => {
     // A client that goes away in the middle is ordinary here; anything else shows as a missing answer.
@@ -160,7 +167,7 @@ function answerTo(path: string, headers: IncomingHttpHeaders, releases: readonly
   const zip = built.packages.get(file?.replace(/\.zip$/u, '') ?? '');
   if (zip === undefined) return { route: 'unknown', answer: notFound };
   const source = zip.source instanceof Uint8Array ? zip.source : { path: zip.source.path, size: zip.size };
-  return { route: 'zip', answer: { status: 200, contentType: 'application/zip', source } };
+  return { route: 'zip', answer: { status: 200, contentType: 'application/zip', source, etag: `"${zip.sha256}"` } };
 }
 
 function bytesAnswer(source: Uint8Array, contentType: string): Answer {
