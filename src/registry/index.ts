@@ -6,6 +6,11 @@
  */
 export type { DownloadProgress, DownloadResult, HttpClientOptions, OpenDownload } from '../http/index.ts';
 export type { OpenFile } from '../atomic/index.ts';
+export { impliedSources } from './cli-config/implied-sources.ts';
+export type { ImpliedSourcesOptions } from './cli-config/implied-sources.ts';
+export { loadCliConfig } from './cli-config/load.ts';
+export { renderCliConfig } from './cli-config/render.ts';
+export type { RenderCliConfigOptions } from './cli-config/render.ts';
 export type { CliConfig, CliConfigWarning, CliTool, LoadCliConfigOptions, RegistryProtocolSettings } from './cli-config/types.ts';
 export { RegistryClient } from './client.ts';
 export type { ChecksumsDocument, PackageDownloadOptions, RegistryCallOptions, RegistryClientOptions } from './client.ts';

@@ -58,6 +58,8 @@ export interface CliConfig {
   readonly sources: readonly ProviderSource[] | undefined;
   /** Directories by provider address: what `dev_overrides` names is used from there as it is, and never installed. */
   readonly devOverrides: ReadonlyMap<string, string>;
+  /** How often a download is repeated: `download_retry_count` of the first `direct` or `network_mirror` method that says it (OpenTofu). It beats `TF_PROVIDER_DOWNLOAD_RETRY`. */
+  readonly downloadRetryCount: number | undefined;
   /** `TF_PLUGIN_CACHE_DIR` as it is, or else `plugin_cache_dir` with its variables filled in. */
   readonly pluginCacheDir: string | undefined;
   /** Whether a plugin cache may be used without a hash in the lock file. */
@@ -71,7 +73,8 @@ export interface CliConfig {
    *
    * @param host - in any spelling, with a port where it is not 443
    * @throws CredentialsHelperError - the helper failed, hung, or is not there
-   * @throws InvalidOptionError - a token that no header can carry
+   * @throws CliConfigError - a token in a block that no header can carry
+   * @throws InvalidOptionError - the same in the environment
    * @throws InvalidHostnameError
    */
   credentialsFor(host: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<HostCredentials | undefined>;
