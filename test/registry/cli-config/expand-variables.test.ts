@@ -13,7 +13,7 @@ test('variables are filled in as Go’s os.ExpandEnv does', () => {
     ['$EMPTY$MISSING.', '.'],
     ['${}x', 'x'],
     ['${HOME', 'HOME'],
-    ['$1$$x', ''],
+    ['$1$$x', 'x'],
     ['no variable', 'no variable'],
     ['$(HOME)', '$(HOME)'],
     ['${HOME}${A_1}', '/ha'],
