@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -39,11 +40,18 @@ export async function send(response: ServerResponse, answer: Answer, asked: Inco
     ...(from === undefined ? {} : { 'content-range': `bytes ${start}-${size - 1}/${size}` }),
   });
   const end = Math.min(size, start + cutAfter);
-  if (source instanceof Uint8Array) response.write(source.subarray(start, end));
-  else if (end > start) await pipeline(createReadStream(source.path, { highWaterMark: 1 << 20, start, end: end - 1 }), response, { end: false });
+  // No faster than the client reads: what it leaves is not sent.
+  const parts = source instanceof Uint8Array ? Readable.from(partsOf(source.subarray(start, end))) : createReadStream(source.path, { highWaterMark: PART, start, end: Math.max(start, end - 1) });
+  await pipeline(parts, response, { end: false });
   if (end === size) response.end();
   // What was sent arrives; then the connection is at its end.
   else response.write('', () => response.socket?.destroySoon());
+}
+
+const PART = 1 << 18;
+
+function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let offset = 0; offset < bytes.length; offset += PART) yield bytes.subarray(offset, offset + PART);
 }
 
 /** Where the part begins that is asked for; `undefined` for the whole. Only the form that downloads send. */
