@@ -119,5 +119,5 @@ function numberOf(source: Source, start: number, end: number): number {
 
 function lengthAt(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
-  return pattern.exec(text)?.[0].length ?? 0;
+  return pattern.test(text) ? pattern.lastIndex - at : 0;
 }

@@ -93,6 +93,31 @@ describe('writeFileAtomic', () => {
     }
   });
 
+  it('looks like another file where that is asked for: mode whatever the umask, and owner as far as that is allowed', async (t) => {
+    const directory = await withTemporaryDirectory(t);
+    const path = join(directory, 'file');
+    const before = process.umask(0o077);
+    t.after(() => process.umask(before));
+    const { uid, gid } = await stat(directory);
+    const owners = process.getuid?.() === 0 ? [{ uid, gid }, { uid: 12345, gid: 54321 }] : [{ uid, gid }];
+    const seen: unknown[] = [];
+    const calls = {
+      ...systemCalls,
+      rename: async (from: string, to: string) => {
+        const there = await stat(from);
+        seen.push([there.mode & 0o7777, there.uid, there.gid]);
+        await rename(from, to);
+      },
+    };
+    for (const owner of owners) {
+      for (const mode of [0o100666, 0o100640, 0o100444]) {
+        await writeFileAtomicWith(calls, path, 'x', { mode: 0o600, like: { mode, ...owner } });
+        assert.deepEqual(seen.pop(), [mode & 0o777, owner.uid, owner.gid]);
+        assert.equal(await readFile(path, 'utf8'), 'x');
+      }
+    }
+  });
+
   it('takes names as long as the file system does', async (t) => {
     const directory = await withTemporaryDirectory(t);
     for (const name of ['n'.repeat(255), 'ü'.repeat(127), '𝄞'.repeat(63)]) {

@@ -4,6 +4,7 @@ import { closeSync, openSync, statfsSync, writeSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, readdir, readFile, readlink, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { delay } from '../../src/abort.ts';
 import { DependencyLocksError, FileSystemError, HclSyntaxError, InvalidOptionError, LockTimeoutError } from '../../src/errors.ts';
 import { withLock } from '../../src/lock/index.ts';
 import { readDependencyLocks, updateDependencyLocks, type DependencyLocks, type LockedProviderChange } from '../../src/verify/index.ts';
@@ -16,6 +17,10 @@ import { providerBlock } from './lock-files.ts';
 const ROUNDS = Number(process.env['RWX_CACHE_ROUNDS'] ?? 25);
 
 const NAME = '.terraform.lock.hcl';
+
+/** Makes the addon of kernel locks unloadable. */
+const WITHOUT_ADDON = new URL('../lock/fixtures/without-addon.js', import.meta.url).href;
+
 const change = (address = 'x.example/a/b', hashes = ['h1:a']): LockedProviderChange => ({ address, version: '1.0.0', hashes });
 
 /** A lock file with one provider and a comment. */
@@ -284,9 +289,10 @@ describe('updateDependencyLocks', () => {
       while (!state.ended) {
         const size = await readDependencyLocks(path).then(({ providers }) => providers.size, (error: unknown) => (isSystemError('ENOENT')(error) ? 0 : Promise.reject(error as Error)));
         reads += Number(size > 0);
+        await delay(2);
       }
     })();
-    assert.deepEqual(await all, ['done', 'done']);
+    assert.deepEqual(await all, [{ fallbacks: 0 }, { fallbacks: 0 }]);
     await reading;
     for (const writer of writers) assert.deepEqual(await writer.ended, { code: 0, signal: null });
     assert.ok(reads > 0);
@@ -302,6 +308,18 @@ describe('updateDependencyLocks', () => {
     await updateDependencyLocks(copy, () => [...providers.values()]);
     assert.equal(await readFile(path, 'utf8'), await readFile(copy, 'utf8'));
     assert.deepEqual((await readdir(directory)).sort(), ['.terraform', NAME, 'copy.hcl']);
+  });
+
+  it('takes turns by leases where there are no kernel locks, and says so', async (t) => {
+    const path = join(await withTemporaryDirectory(t), NAME);
+    const env = { ...process.env, NODE_OPTIONS: `--import ${WITHOUT_ADDON}` };
+    const writers = ['one', 'two'].map((name) => startChild(t, new URL('./fixtures/update-locks.js', import.meta.url), [path, name, '3'], { env }));
+    for (const writer of writers) assert.equal(await writer.message(), 'ready');
+    for (const writer of writers) writer.process.send('go');
+    for (const writer of writers) assert.deepEqual(await writer.message(), { fallbacks: 3 });
+    const { providers } = await readDependencyLocks(path);
+    assert.equal(providers.size, 7);
+    assert.equal(providers.get('shared.example/all/p')?.hashes.length, 6);
   });
 
   it('calls of one process take turns, too', async (t) => {
