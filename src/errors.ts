@@ -12,7 +12,7 @@ export { FileSystemError, StagingLostError, UnreadableDirectoryError } from './e
 export { LockLostError, LockTimeoutError, LockUnsupportedError } from './errors/lock.ts';
 export type { LockHolder } from './errors/lock.ts';
 export { AccessPolicyError, DownloadIncompleteError, HttpStatusError, NetworkError, RedirectError, ResponseTooLargeError } from './errors/network.ts';
-export type { NetworkPhase } from './errors/network.ts';
+export type { NetworkErrorData, NetworkPhase } from './errors/network.ts';
 export { DiscoveryError, OfflineError, PlatformNotSupportedError, ProtocolNotSupportedError, ProviderNotFoundError, RegistryResponseError, ServiceNotProvidedError, UnauthorizedError, VersionNotFoundError } from './errors/registry.ts';
 export { ChecksumMismatchError, ChecksumsInvalidError, HashMismatchError, HashUnprovenError, SignatureInvalidError } from './errors/verification.ts';
 export type { SignatureProblem } from './errors/verification.ts';

@@ -57,9 +57,9 @@ export interface ProviderCacheOptions extends PackageCredentialOptions {
   readonly settleMs?: number | undefined;
   /** The largest package that is unpacked. Default 100,000 entries, 8 GiB, ratio 1000 above 1 MiB. */
   readonly archiveLimits?: ArchiveLimits | undefined;
-  /** Time limits, retries and certificates of the network. */
+  /** Time limits, retries, proxies and certificates of the network. */
   readonly http?: HttpClientOptions | undefined;
-  /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from. Default `process.env`. */
+  /** Where `TF_TOKEN_*`, and the variables of the network, proxies and certificates are read from (the option of the same name of `RegistryClient` lists them). Default `process.env`. */
   readonly environment?: Environment | undefined;
 }
 

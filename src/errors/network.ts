@@ -22,24 +22,41 @@ export class HttpStatusError extends RwxCacheError {
   }
 }
 
-/** What part of a request failed. */
-export type NetworkPhase = 'connect' | 'tls' | 'headers' | 'body';
+/** What part of a request failed; `'proxy'`: the way to or through a proxy, before the host that was asked for heard of it. */
+export type NetworkPhase = 'connect' | 'proxy' | 'tls' | 'headers' | 'body';
 
-/** No usable answer: the connection failed, a time limit passed, or a certificate was refused. */
+/** What a {@link NetworkError} is made of. */
+export interface NetworkErrorData extends CausedBy {
+  readonly url: string;
+  readonly phase: NetworkPhase;
+  readonly attempts: number;
+  readonly problem: string;
+  readonly proxy?: string | undefined;
+  readonly proxyStatus?: number | undefined;
+}
+
+/** No usable answer: the connection failed, a proxy refused, a time limit passed, or a certificate was refused. */
 export class NetworkError extends RwxCacheError {
   readonly code = 'ERR_NETWORK';
   /** The URL, without secrets. */
   readonly url: string;
-  /** Where it failed. `'tls'` is never retried. */
+  /** Where it failed. `'tls'` is never retried, nor is a proxy that refuses (407, 403) or whose own certificate is refused. */
   readonly phase: NetworkPhase;
   /** How many requests were made. */
   readonly attempts: number;
+  /** The proxy that it went through, as its origin: without user and password. `undefined`: directly. */
+  readonly proxy: string | undefined;
+  /** What the proxy answered where it refused: 407, it wants credentials, or other ones; 403, it does not let this client through. */
+  readonly proxyStatus: number | undefined;
 
-  constructor(data: { readonly url: string; readonly phase: NetworkPhase; readonly attempts: number; readonly problem: string } & CausedBy) {
-    super(`${data.url} could not be read (${data.phase}, ${data.attempts} ${data.attempts === 1 ? 'attempt' : 'attempts'}): ${data.problem}`, because(data));
+  constructor(data: NetworkErrorData) {
+    const where = [data.phase, ...(data.proxy === undefined ? [] : [`by way of ${data.proxy}`]), `${data.attempts} ${data.attempts === 1 ? 'attempt' : 'attempts'}`];
+    super(`${data.url} could not be read (${where.join(', ')}): ${data.problem}`, because(data));
     this.url = data.url;
     this.phase = data.phase;
     this.attempts = data.attempts;
+    this.proxy = data.proxy;
+    this.proxyStatus = data.proxyStatus;
   }
 }
 

@@ -1,26 +1,33 @@
 /** One attempt: a request and the redirects that follow it, up to an answer that the caller takes. */
-import type { Dispatchers } from './dispatcher.ts';
 import { encodingFailure, statusFailure } from './failures.ts';
 import { FULL_TRUST, headersFor } from './origin-headers.ts';
 import { rangeHeaders, type RangeRequest } from './range.ts';
 import { checkScheme, isRedirect, redirectTarget } from './redirects.ts';
-import { discardBody, drainBody, sendRequest, type Answer } from './request.ts';
+import type { Answer } from './answer.ts';
+import { discardBody, drainBody } from './request.ts';
 import { parseRetryAfter } from './retry.ts';
+import type { Transport } from './transport.ts';
 import type { RequestOptions } from './types.ts';
+
+/** Options of an attempt. */
+export interface AttemptOptions extends RequestOptions {
+  /** Limit for each request, body included, in milliseconds. */
+  readonly requestTimeoutMs?: number | undefined;
+}
 
 /**
  * Rejects with an `AttemptFailure` for what another attempt may mend, with a `RedirectError` or `AccessPolicyError`
  * for what it may not. Each attempt begins at `start` again: a signed URL behind a redirect may have expired meanwhile.
  * One that asks for a range takes the two statuses that only such a request meets.
  */
-export async function attempt(dispatchers: Dispatchers, start: URL, options: RequestOptions, userAgent: string, signal: AbortSignal, range?: RangeRequest): Promise<Answer> {
+export async function attempt(transport: Transport, start: URL, options: AttemptOptions, userAgent: string, signal: AbortSignal, range?: RangeRequest): Promise<Answer> {
   const accepted = [...(options.acceptStatus ?? [200]), ...(range === undefined ? [] : [206, 416])];
   let url = start;
   let before = FULL_TRUST;
   for (let followed = 0; ; followed += 1) {
     checkScheme(url, options.allowHttp);
     const { headers, trust } = headersFor(url, start, before, options, userAgent);
-    const answer = await sendRequest(await dispatchers.forOrigin(url), url, range === undefined ? headers : { ...headers, ...rangeHeaders(range) }, signal);
+    const answer = await transport.send(url, range === undefined ? headers : { ...headers, ...rangeHeaders(range) }, options.requestTimeoutMs, signal);
     if (accepted.includes(answer.status)) return plain(answer);
     drainBody(answer.body);
     if (!isRedirect(answer.status)) {

@@ -2,8 +2,8 @@
 import { abortReason } from '../abort.ts';
 import { redactUrl } from '../diagnostics.ts';
 import { ResponseTooLargeError, RwxCacheError } from '../errors.ts';
+import type { Answer } from './answer.ts';
 import { incompleteFailure, isConnectionLoss, networkFailure } from './failures.ts';
-import type { Answer } from './request.ts';
 
 /** Sizes in bytes. */
 export interface BodyLimits {
@@ -59,7 +59,7 @@ function bodyError(error: unknown, answer: Answer, due: number | undefined, rece
   if (signal.aborted) return abortReason(signal);
   if (error instanceof RwxCacheError) return error; // the reader itself gave the body up
   if (due !== undefined && isConnectionLoss(error)) return incompleteFailure(answer.url, due, received, true);
-  return networkFailure(error, answer.url, 'body');
+  return networkFailure(error, answer.url, 'body', answer.way);
 }
 
 function wholeLength(answer: Answer, { from = 0 }: BodyLimits): number | undefined {

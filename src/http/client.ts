@@ -2,17 +2,18 @@
 import { delay, raceAbort } from '../abort.ts';
 import { logger, redactUrl } from '../diagnostics.ts';
 import { InvalidOptionError, NetworkError, RwxCacheError } from '../errors.ts';
-import { attempt } from './attempt.ts';
+import { attempt, type AttemptOptions } from './attempt.ts';
 import { readBody } from './body.ts';
 import { beginCall, type Call } from './call.ts';
-import { createDispatchers } from './dispatcher.ts';
 import { DownloadFile } from './download-file.ts';
 import { AttemptFailure } from './failures.ts';
 import { checkHeaders } from './origin-headers.ts';
-import { discardBody, type Answer } from './request.ts';
+import type { Answer } from './answer.ts';
+import { discardBody } from './request.ts';
 import { withRetries } from './retry.ts';
 import { resolveSettings } from './settings.ts';
 import { spoilsFile, Transfer } from './transfer.ts';
+import { createTransport } from './transport.ts';
 import type { DownloadOptions, DownloadResult, DownloadTarget, HttpClient, HttpClientOptions, HttpResponse, OpenDownload, ReadOptions, RequestOptions } from './types.ts';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -24,7 +25,7 @@ const log = logger('http');
 
 /**
  * Makes a client. Nothing is loaded or connected before the first request; `close` it when it is not needed any more.
- * Throws `InvalidOptionError` for a number out of range.
+ * Throws `InvalidOptionError` for a number out of range, or a proxy that is none.
  *
  * Calls reject with the signal's reason at once when it aborts, else with `HttpStatusError`, `NetworkError`, `RedirectError`,
  * `ResponseTooLargeError`, `DownloadIncompleteError`, `AccessPolicyError`, `InvalidOptionError`, or, for the file of a download,
@@ -32,7 +33,7 @@ const log = logger('http');
  */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const settings = resolveSettings(options);
-  const dispatchers = createDispatchers(settings);
+  const transport = createTransport(settings);
   const calls = new Set<Call>();
   let closed = false;
 
@@ -51,16 +52,17 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     }
   }
 
-  function exchange<T>(url: URL, request: RequestOptions, call: Call, consume: (answer: Answer) => Promise<T>, transfer?: Transfer): Promise<T> {
-    return withRetries(settings, call.signal, async (number) => {
+  function exchange<T>(url: URL, request: AttemptOptions, call: Call, consume: (answer: Answer) => Promise<T>, transfer?: Transfer): Promise<T> {
+    const retries = transfer === undefined ? settings.retries : settings.downloadRetries;
+    return withRetries({ ...settings, retries }, call.signal, async (number) => {
       call.attempts = number;
       call.phase = 'headers';
       const began = performance.now();
       const report = (outcome: string): void => {
-        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, settings.retries + 1, outcome, Math.round(performance.now() - began));
+        log('GET %s, attempt %d of %d: %s (%d ms)', redactUrl(url), number, retries + 1, outcome, Math.round(performance.now() - began));
       };
       try {
-        const answer = await attempt(dispatchers, url, request, settings.userAgent, call.signal, transfer?.range);
+        const answer = await attempt(transport, url, request, settings.userAgent, call.signal, transfer?.range);
         call.phase = 'body';
         const result = await consume(answer).finally(() => { discardBody(answer.body); });
         report(`${answer.status} from ${redactUrl(answer.url)}`);
@@ -75,7 +77,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   async function getBytes(given: string | URL, request: ReadOptions = {}): Promise<HttpResponse & { readonly bytes: Uint8Array }> {
     const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES;
     return run(given, request, (url, call) =>
-      exchange(url, request, call, async (answer) => {
+      exchange(url, { ...request, requestTimeoutMs: settings.requestTimeoutMs }, call, async (answer) => {
         const chunks: Uint8Array[] = [];
         await readBody(answer, { maxBytes }, call.signal, (chunk) => {
           chunks.push(chunk);
@@ -141,7 +143,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     async close() {
       closed = true;
       for (const call of calls) call.cancel('the client was closed');
-      await dispatchers.destroy();
+      await transport.destroy();
     },
   };
 }

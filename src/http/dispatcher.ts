@@ -1,51 +1,79 @@
 /**
- * The only file that loads undici, with the first request, and the place that chooses which dispatcher serves an origin.
+ * The only file that loads undici, with the first request, and the place that chooses the way to an origin: directly, or through a proxy.
  */
-import { readFileSync } from 'node:fs';
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import type * as Undici from 'undici';
+import { connectorOf, createDial, type Connector } from './connect.ts';
+import type { Way } from './way.ts';
 import type { HttpSettings } from './settings.ts';
-import { holdEnd } from './socket-end.ts';
+import { createTunnels } from './tunnel.ts';
 
-/** Gives each origin its dispatcher. */
+/** How a URL is reached. */
+export interface Route {
+  readonly dispatcher: Undici.Dispatcher;
+  /** Whose connections are used. */
+  readonly origin: string;
+  /** The request's target: a path, or the whole URL where a proxy forwards the request (RFC 9112, section 3.2.2). */
+  readonly path: string;
+  /** What has to be sent beside the request's own headers, to a proxy only. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly way: Way;
+}
+
+/** Gives each URL its way. */
 export interface Dispatchers {
-  /** The dispatcher for requests to `url`'s origin. Loads undici when it is the first. */
-  forOrigin(url: URL): Promise<Undici.Dispatcher>;
+  /** The way to `url`. Loads undici when it is the first. Throws `ProxyFailure` where a proxy is named that cannot be used. */
+  route(url: URL): Promise<Route>;
   /** Destroys all connections, busy ones too. */
   destroy(): Promise<void>;
 }
 
-/** The dispatchers of one client: one pool of connections for each origin, made with the first request. */
+/** The dispatchers of one client: one pool of connections for each origin and proxy, made with the first request. */
 export function createDispatchers(settings: HttpSettings): Dispatchers {
-  let agent: Promise<Undici.Agent> | undefined;
+  const closing = new AbortController();
+  let made: Promise<Agents> | undefined;
   return {
-    forOrigin() {
-      agent ??= createAgent(settings);
-      return agent;
+    async route(url) {
+      const proxy = settings.proxyFor(url);
+      made ??= createAgents(settings, closing.signal);
+      const { direct, tunneled } = await made;
+      const path = `${url.pathname}${url.search}`;
+      if (proxy === undefined || url.protocol === 'https:') {
+        return { dispatcher: proxy === undefined ? direct : tunneled, origin: url.origin, path, headers: {}, way: { proxy, forwarded: false } };
+      }
+      // As Go does: many proxies take CONNECT for https only.
+      const headers = { host: url.host, ...(proxy.authorization === undefined ? {} : { 'proxy-authorization': proxy.authorization }) };
+      return { dispatcher: direct, origin: proxy.url.origin, path: `${url.origin}${path}`, headers, way: { proxy, forwarded: true } };
     },
     async destroy() {
-      await (await agent)?.destroy();
+      closing.abort(Object.assign(new Error('the client was closed'), { code: 'UND_ERR_DESTROYED' }));
+      const agents = await made;
+      await Promise.all([agents?.direct.destroy(), agents?.tunneled.destroy()]);
     },
   };
 }
 
-async function createAgent(settings: HttpSettings): Promise<Undici.Agent> {
+/** Two agents, since a proxy that is itself an https origin must be reached directly. */
+interface Agents {
+  readonly direct: Undici.Agent;
+  readonly tunneled: Undici.Agent;
+}
+
+async function createAgents(settings: HttpSettings, closing: AbortSignal): Promise<Agents> {
   const { Agent, buildConnector, request } = await loadUndici();
-  const connect = buildConnector({ allowH2: false, timeout: settings.connectTimeoutMs, ...trust(settings.certificates) });
-  const agent = new Agent({
-    connect: (options, callback) => {
-      connect(options, (...outcome) => {
-        if (outcome[0] === null) holdEnd(outcome[1]);
-        callback(...outcome);
-      });
-    },
-    connections: settings.connectionsPerOrigin,
-    headersTimeout: settings.headersTimeoutMs,
-    bodyTimeout: settings.idleTimeoutMs,
+  const dial = createDial(buildConnector, settings);
+  const openTunnel = createTunnels(dial, settings, closing);
+  const agentOf = (connect: Connector): Undici.Agent => {
+    const agent = new Agent({ connect, connections: settings.connectionsPerHost, headersTimeout: settings.headersTimeoutMs, bodyTimeout: settings.idleTimeoutMs });
+    // The front door gives every dispatcher all of undici's calls; here one is enough.
+    agent.request = request;
+    return agent;
+  };
+  const directly = connectorOf((options) => dial(options, closing));
+  const throughProxy = connectorOf((options) => {
+    const proxy = settings.proxyFor(new URL(`${options.protocol}//${options.host ?? options.hostname}`));
+    return proxy === undefined ? dial(options, closing) : openTunnel(proxy, options);
   });
-  // The front door gives every dispatcher all of undici's calls; here one is enough.
-  agent.request = request;
-  return agent;
+  return { direct: agentOf(directly), tunneled: agentOf(throughProxy) };
 }
 
 /** What is used of undici. */
@@ -68,20 +96,4 @@ async function loadUndici(): Promise<UndiciParts> {
     import('undici/lib/api/api-request.js'),
   ]);
   return { Agent: agent.default, buildConnector: connect.default, request: request.default };
-}
-
-/** Node's `ca` option replaces its own roots, and NODE_EXTRA_CA_CERTS with them; here certificates are added to both. */
-function trust(certificates: readonly (string | Buffer)[]): { secureContext?: SecureContext } {
-  if (certificates.length === 0) return {};
-  return { secureContext: createSecureContext({ ca: [...rootCertificates, ...extraCertificates(), ...certificates] }) };
-}
-
-function extraCertificates(): readonly Buffer[] {
-  const path = process.env['NODE_EXTRA_CA_CERTS'];
-  if (path === undefined || path === '') return [];
-  try {
-    return [readFileSync(path)];
-  } catch {
-    return []; // Node warned about it when the process started, and goes on without it, too.
-  }
 }

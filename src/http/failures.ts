@@ -2,6 +2,8 @@
 import { redactUrl } from '../diagnostics.ts';
 import { DownloadIncompleteError, HttpStatusError, NetworkError, type NetworkPhase, type RwxCacheError } from '../errors.ts';
 import { systemErrorName } from '../system-errors.ts';
+import type { Way } from './way.ts';
+import { ProxyFailure } from './proxy-failure.ts';
 
 /** A failed attempt. Never leaves this room: {@link AttemptFailure.toError} is what callers see. */
 export class AttemptFailure extends Error {
@@ -29,13 +31,22 @@ export function statusFailure(url: URL, status: number, retryAfterMs: number | u
   });
 }
 
-/** A request that failed with `error`, before its headers came or within its body. */
-export function networkFailure(error: unknown, url: URL, reached: 'headers' | 'body'): AttemptFailure {
-  const phase = phaseOf(error, reached);
+/**
+ * A request that failed with `error`, before its headers came or within its body. `way`: where a proxy
+ * forwards the request the connection that failed is the one to the proxy.
+ */
+export function networkFailure(error: unknown, url: URL, reached: 'headers' | 'body', way?: Way): AttemptFailure {
+  const own = error instanceof ProxyFailure ? error : undefined;
+  const part = phaseOf(error, reached);
+  const phase = own !== undefined || (way?.forwarded === true && (part === 'connect' || part === 'tls')) ? 'proxy' : part;
   const code = codeOf(error);
+  const problem = own?.problem ?? problemOf(error);
+  // What stands below a proxy's failure is of the same kind as what would have stood alone.
+  const cause = own === undefined ? error : own.cause;
+  const data = { url: redactUrl(url), phase, problem, cause: cause === undefined ? undefined : plainCause(cause), proxy: way?.proxy?.url.origin, proxyStatus: own?.status };
   return new AttemptFailure({
-    retry: phase !== 'tls' && !HOPELESS.has(code),
-    toError: (attempts) => new NetworkError({ url: redactUrl(url), phase, attempts, problem: problemOf(error), cause: plainCause(error) }),
+    retry: own?.retry ?? (part !== 'tls' && !HOPELESS.has(code)),
+    toError: (attempts) => new NetworkError({ ...data, attempts }),
   });
 }
 
@@ -63,6 +74,9 @@ export function isConnectionLoss(error: unknown): boolean {
   return codeOf(error) === 'UND_ERR_SOCKET' || codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || systemErrorName(error) === 'ECONNRESET';
 }
 
+/** The `code` of what ends a request at its own limit. */
+export const REQUEST_TIMEOUT = 'RWX_REQUEST_TIMEOUT';
+
 /** A further attempt would meet the same: a malformed request, headers beyond any limit, a client that was closed. */
 const HOPELESS: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
 
@@ -70,6 +84,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'there was no connection within connectTimeoutMs',
   UND_ERR_HEADERS_TIMEOUT: 'there was no answer within headersTimeoutMs',
   UND_ERR_BODY_TIMEOUT: 'no byte came for idleTimeoutMs',
+  [REQUEST_TIMEOUT]: 'it was not answered to its end within requestTimeoutMs (or TF_REGISTRY_CLIENT_TIMEOUT)',
   UND_ERR_DESTROYED: 'the client was closed',
   UND_ERR_CLOSED: 'the client was closed',
 };
@@ -77,17 +92,22 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 /** Certificates that do not verify, and handshakes that can never succeed (plain http on an https port, for example). */
 const TLS_CODE = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERROR_IN_C|INVALID_|HOSTNAME_MISMATCH|PATH_LENGTH_)/u;
 
+/** Whether it is TLS that failed: a certificate, or a handshake. Another attempt would meet the same. */
+export function isTlsFailure(error: unknown): boolean {
+  return TLS_CODE.test(codeOf(error));
+}
+
 function phaseOf(error: unknown, reached: 'headers' | 'body'): NetworkPhase {
   if (reached === 'body') return 'body';
-  const code = codeOf(error);
-  if (TLS_CODE.test(code)) return 'tls';
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'connect';
+  if (isTlsFailure(error)) return 'tls';
+  if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT') return 'connect';
   // A socket that was up fails in 'read' or 'write'; everything else (getaddrinfo, connect, a reset within the handshake) came before.
   const syscall = (error as NodeJS.ErrnoException).syscall;
   return systemErrorName(error) !== undefined && syscall !== 'read' && syscall !== 'write' ? 'connect' : 'headers';
 }
 
-function problemOf(error: unknown): string {
+/** What an error says, in words that hold no secret. */
+export function problemOf(error: unknown): string {
   const known = PROBLEMS[codeOf(error)];
   if (known !== undefined) return known;
   if (!(error instanceof Error)) return 'unknown';

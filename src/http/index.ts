@@ -2,6 +2,7 @@
 export type {
   BasicCredentials,
   BearerToken,
+  ClientCertificate,
   DownloadOptions,
   DownloadProgress,
   DownloadResult,
@@ -10,6 +11,7 @@ export type {
   HttpClient,
   HttpClientOptions,
   HttpResponse,
+  ProxyOptions,
   ReadOptions,
   RequestOptions,
 } from './types.ts';

@@ -35,7 +35,8 @@ export function headersFor(
     // Object stores refuse a signed URL that comes with a second kind of credentials. What stands in the URL itself was meant for it.
     const signed = isSigned(url);
     if (trust.basic && options.basic !== undefined && !signed) headers['authorization'] = basicAuthorization(options.basic.login, options.basic.password);
-    if (url.username !== '' || url.password !== '') headers['authorization'] = basicAuthorization(decoded(url.username), decoded(url.password));
+    const own = basicCredentials(url);
+    if (own !== undefined) headers['authorization'] = own;
     if (trust.headers) for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = value;
     if (trust.bearer && options.bearer !== undefined && !signed) headers['authorization'] = `Bearer ${options.bearer.token}`;
   }
@@ -69,6 +70,12 @@ export function isPrivate(url: URL): boolean {
 /** URLs that carry their own credentials in the query: S3, Google Cloud Storage, CloudFront, Azure, and others that name it a signature. */
 function isSigned(url: URL): boolean {
   return [...url.searchParams.keys()].some((name) => /^sig$|signature$/iu.test(name));
+}
+
+/** The user and password of a URL as `Authorization` (or a proxy's) has them; they belong to that URL alone. */
+export function basicCredentials(url: URL): string | undefined {
+  if (url.username === '' && url.password === '') return undefined;
+  return basicAuthorization(decoded(url.username), decoded(url.password));
 }
 
 function basicAuthorization(login: string, password: string): string {

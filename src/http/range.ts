@@ -1,5 +1,5 @@
 /** When a download may go on where an earlier attempt broke off: validators and ranges of RFC 9110, sections 8.8, 13.1.5 and 14. Pure. */
-import type { Answer } from './request.ts';
+import type { Answer } from './answer.ts';
 
 /** What the first bytes of a file are the beginning of. */
 export interface Representation {

@@ -5,11 +5,12 @@
 import { raceAbort } from '../abort.ts';
 import { logger, publishEvent, redactUrl } from '../diagnostics.ts';
 import { FileSystemError } from '../errors.ts';
+import type { Answer } from './answer.ts';
 import { announcedBytes, checkLength, readBody, type BodyLimits } from './body.ts';
 import { BLOCK_BYTES, type DownloadFile } from './download-file.ts';
 import type { FoundPartial, KeptPartial, PartialStore } from './partial-store.ts';
 import { representationOf, totalOfRest, type RangeRequest, type Representation } from './range.ts';
-import { discardBody, type Answer } from './request.ts';
+import { discardBody } from './request.ts';
 import type { DownloadOptions } from './types.ts';
 
 const log = logger('http');

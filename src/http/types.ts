@@ -2,28 +2,66 @@
 import type { OpenFile } from '../atomic/index.ts';
 import type { PartialStore } from './partial-store.ts';
 
+/** Proxies, where the environment is not to say them. */
+export interface ProxyOptions {
+  /** URL of the proxy for http URLs. Without a scheme it is an http proxy; `https://` speaks TLS to the proxy itself; a user and password in it are sent to the proxy only. */
+  readonly http?: string | undefined;
+  /** URL of the proxy for https URLs, which are reached by CONNECT. `http` is never used for them. */
+  readonly https?: string | undefined;
+  /** What is reached directly, as in `NO_PROXY`: addresses, CIDR blocks, domains, each but blocks with a port if wanted, or `*`. */
+  readonly noProxy?: string | undefined;
+}
+
+/** A certificate that this client shows to servers (and https proxies) that ask for one. */
+export interface ClientCertificate {
+  /** PEM: the certificate, and those between it and its authority. */
+  readonly cert: string | Buffer;
+  /** PEM: its private key. It never appears in an error or a log line. */
+  readonly key: string | Buffer;
+  /** Of the key, where it is encrypted. */
+  readonly passphrase?: string | undefined;
+}
+
 /** Options of one client. Times are in milliseconds. */
 export interface HttpClientOptions {
   /** Default `rwx-cache`. */
   readonly userAgent?: string | undefined;
-  /** Limit for name resolution, TCP and TLS together. Default 10,000. */
+  /** Limit for name resolution, TCP and TLS together, and for the way through a proxy. Default 10,000. */
   readonly connectTimeoutMs?: number | undefined;
   /** Limit from the request to the answer's headers; waiting for a free connection is not counted. Default 30,000. */
   readonly headersTimeoutMs?: number | undefined;
   /** Longest silence within a body. Default 30,000. */
   readonly idleTimeoutMs?: number | undefined;
+  /** Limit for one request that is no download, from when it is sent to the end of its body; another attempt has it anew. None by default. */
+  readonly requestTimeoutMs?: number | undefined;
   /** Limit for a whole call with its redirects, retries and waits. None by default. */
   readonly totalTimeoutMs?: number | undefined;
   /** Further attempts after the first one. Default 3. */
   readonly retries?: number | undefined;
+  /** The same for downloads. Default: `retries`. */
+  readonly downloadRetries?: number | undefined;
   /** Upper end of the first random wait; doubled for each further one, never above 10,000. Default 500. */
   readonly backoffMs?: number | undefined;
-  /** The most that a `Retry-After` is obeyed for. Default 60,000. */
+  /** The most that a `Retry-After` is obeyed for, and that a request waits for a host that has answered 429. Default 60,000. */
   readonly maxRetryAfterMs?: number | undefined;
-  /** Connections to one origin; further requests wait for a free one. Default 8. */
-  readonly connectionsPerOrigin?: number | undefined;
-  /** PEM certificates to trust beside Node's own. */
+  /** Requests under way to one host, whatever its ports, each on a connection of its own; further ones wait for a free one. Default 8. */
+  readonly connectionsPerHost?: number | undefined;
+  /**
+   * PEM certificates to trust beside the others. Those are Node's own and `NODE_EXTRA_CA_CERTS`. Where `SSL_CERT_FILE` or `SSL_CERT_DIR`
+   * (directories, with `:` between them) is set, the system's certificates stand in for Node's own, read as Go programs read them on
+   * Linux: the file replaces the system's bundle, the directories replace `/etc/ssl/certs` and `/etc/pki/tls/certs`.
+   */
   readonly ca?: string | Buffer | readonly (string | Buffer)[] | undefined;
+  /** Shown to every server that asks for a certificate. */
+  readonly clientCertificate?: ClientCertificate | undefined;
+  /**
+   * Where requests go through. Default `'environment'`: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, or the same in lower case, by the rules
+   * of Go: https URLs never use `HTTP_PROXY`, `localhost` and loopback addresses are reached directly, and `HTTP_PROXY` is refused where
+   * `REQUEST_METHOD` is set. `'none'`: always directly.
+   */
+  readonly proxy?: 'environment' | 'none' | ProxyOptions | undefined;
+  /** Where the variables named here are read from, once, when the client is made. Default `process.env`. `NODE_EXTRA_CA_CERTS` is Node's own business. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** A token and the origins that may see it. */

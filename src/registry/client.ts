@@ -16,6 +16,7 @@ import type { PackageCredentialOptions } from './package-credential-options.ts';
 import { packageAuthorization, type PackageAuthorization } from './package-credentials.ts';
 import { parsePackageMetadata, parseProtocols, type PackageMetadata } from './package-metadata.ts';
 import { pathSegment } from './path-segment.ts';
+import { requestLimits } from './request-limits.ts';
 import { DEFAULT_CLIENT_VERSION, registryUserAgent } from './user-agent.ts';
 import { closestUsable, parseVersionList, type VersionList } from './version-list.ts';
 
@@ -30,9 +31,14 @@ export interface RegistryClientOptions extends PackageCredentialOptions {
   readonly credentials?: CredentialsByHost | undefined;
   /** What `loadCliConfig` read: its hosts and credentials count where the options and `TF_TOKEN_*` say nothing of a host. */
   readonly cliConfig?: CliConfig | undefined;
-  /** Where `TF_TOKEN_*` and `TF_APPEND_USER_AGENT` are read from, once. Default `process.env`. */
+  /**
+   * Where variables are read from, once; default `process.env`. `TF_TOKEN_*`, `TF_APPEND_USER_AGENT`; those of proxies and certificates
+   * (see {@link HttpClientOptions}); and, as in the reference clients, where they are whole numbers above 0: `TF_REGISTRY_CLIENT_TIMEOUT`
+   * (seconds for one request of metadata, its body included), `TF_REGISTRY_DISCOVERY_RETRY` (retries of metadata),
+   * `TF_PROVIDER_DOWNLOAD_RETRY` (retries of a zip). These beat `http`, as they beat the clients' configuration.
+   */
   readonly environment?: Environment | undefined;
-  /** Time limits, retries, certificates. */
+  /** Time limits, retries, proxies, certificates. */
   readonly http?: HttpClientOptions | undefined;
   /** Sent as `X-Terraform-Version`. Default: the OpenTofu release that this library follows. */
   readonly clientVersion?: string | undefined;
@@ -107,7 +113,12 @@ export class RegistryClient implements AsyncDisposable {
     const environment = options.environment ?? process.env;
     const { cliConfig } = options;
     this.#credentials = credentialSource(options.credentials ?? {}, environment, async (host, signal) => cliConfig?.credentialsFor(displayHost(host), { signal }));
-    this.#http = createHttpClient({ ...options.http, userAgent: options.http?.userAgent ?? registryUserAgent(environment) });
+    this.#http = createHttpClient({
+      ...options.http,
+      ...requestLimits(environment, options.http),
+      environment: options.http?.environment ?? environment,
+      userAgent: options.http?.userAgent ?? registryUserAgent(environment),
+    });
     this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, { ...cliConfig?.hosts, ...options.hosts });
     this.#clientVersion = options.clientVersion ?? DEFAULT_CLIENT_VERSION;
     this.#packageAuthorization = packageAuthorization(options, {

@@ -4,7 +4,7 @@
  *
  * @packageDocumentation
  */
-export type { DownloadProgress, DownloadResult, HttpClientOptions, OpenDownload } from '../http/index.ts';
+export type { ClientCertificate, DownloadProgress, DownloadResult, HttpClientOptions, OpenDownload, ProxyOptions } from '../http/index.ts';
 export type { OpenFile } from '../atomic/index.ts';
 export { impliedSources } from './cli-config/implied-sources.ts';
 export type { ImpliedSourcesOptions } from './cli-config/implied-sources.ts';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { subscribe } from 'node:diagnostics_channel';
 import { describe, it } from 'node:test';
 import { format, inspect } from 'node:util';
 import createDebug from 'debug';
@@ -24,7 +25,7 @@ describe('a client', () => {
   });
 
   it('refuses options that make no sense', () => {
-    const bad: HttpClientOptions[] = [{ retries: -1 }, { retries: 1.5 }, { connectTimeoutMs: 0 }, { headersTimeoutMs: Number.NaN }, { totalTimeoutMs: Infinity }, { connectionsPerOrigin: 0 }, { idleTimeoutMs: 2 ** 31 }];
+    const bad: HttpClientOptions[] = [{ retries: -1 }, { retries: 1.5 }, { connectTimeoutMs: 0 }, { headersTimeoutMs: Number.NaN }, { totalTimeoutMs: Infinity }, { connectionsPerHost: 0 }, { idleTimeoutMs: 2 ** 31 }];
     for (const options of bad) assert.throws(() => createHttpClient(options), InvalidOptionError);
   });
 
@@ -42,10 +43,11 @@ describe('a client', () => {
   });
 
   it('ends the wait between two attempts as well', async (t) => {
-    const server = await startServer(t, { '/busy': { status: 503, headers: { 'retry-after': '30' } }, '/': { body: 'x' } });
-    const client = createHttpClient({ connectionsPerOrigin: 1 });
+    const server = await startServer(t, { '/busy': { status: 503, headers: { 'retry-after': '30' } } });
+    const answered = new Promise((resolve) => { subscribe('rwx-cache:http:slow-down', resolve); });
+    const client = createHttpClient();
     const work = rejectionOf(client.getText(`${server.origin}/busy`), NetworkError);
-    await client.getText(`${server.origin}/`); // the one connection is free again only when the other answer was read
+    await answered;
     await client.close();
     assert.ok(await settlesWithin(work, 10_000));
     assert.match((await work).message, /closed/u);

@@ -88,7 +88,7 @@ describe('connections', () => {
         }, 5);
       },
     });
-    const client = quickClient(t, { connectionsPerOrigin: 3 });
+    const client = quickClient(t, { connectionsPerHost: 3 });
     await Promise.all(Array.from({ length: 20 }, () => client.getText(`${server.origin}/`)));
     assert.equal(most, 3);
   });
@@ -105,7 +105,7 @@ describe('connections', () => {
       '/a': (request, response) => { late(request, response, 302); },
       '/b': (request, response) => { late(request, response, (asked += 1) === 1 ? 500 : 200); },
     });
-    const client = quickClient(t, { connectionsPerOrigin: 1 });
+    const client = quickClient(t, { connectionsPerHost: 1 });
     assert.equal((await client.getText(`${server.origin}/a`)).text, 'good');
     assert.deepEqual([server.requests.length, ports.size], [4, 1]);
   });

@@ -94,7 +94,7 @@ describe('an abort', () => {
     bareController.abort();
     assert.equal(await settlesWithin(bareWork, 300), false);
 
-    const client = quickClient(t, { connectionsPerOrigin: 1 });
+    const client = quickClient(t, { connectionsPerHost: 1 });
     const first = client.getText(`${server.origin}/busy`);
     first.catch(() => undefined);
     await until(() => server.requests.length === 2, 'the connection is busy');
