@@ -12,7 +12,7 @@ import { hasSystemError } from '../system-errors.ts';
 import type { CacheDirectories, StagingPlace } from './directories.ts';
 import { ownPartials } from './partial-store.ts';
 import { sweepPartials } from './partial-sweep.ts';
-import { sweepMarks } from './pins.ts';
+import { sweepMarks } from './marks.ts';
 import { presenceOf, type Presence } from './presence.ts';
 import { bindingOf } from './entry.ts';
 import { readBoundRecord, readRecordFile, recordFile, type StoredRecord } from './records.ts';
