@@ -8,9 +8,11 @@
 export { ProviderCache } from './cache/provider-cache.ts';
 export type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './cache/call-options.ts';
 export type { EnsureAllOptions, EnsureAllRequest } from './cache/ensure-all.ts';
+export type { EnsureLockFileOptions } from './cache/ensure-lock-file.ts';
 export type { CacheLockStrategy } from './cache/entry-lock.ts';
 export type { LinkMethod, LinkOptions } from './cache/link.ts';
 export type { ProviderCacheOptions } from './cache/options.ts';
+export type { PreparedDirectory, PrepareOptions } from './cache/prepare.ts';
 export type { Pin } from './cache/pins.ts';
 export type { DownloadingEvent, OverallEvent, OverallListener, ProgressEvent, ProgressListener, SettlingEvent, StepEvent, UnpackingEvent, WaitingEvent } from './cache/progress.ts';
 export type { Outcome, PackageIdentity, ProviderPackage } from './cache/provider-package.ts';

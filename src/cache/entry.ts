@@ -11,6 +11,8 @@ import { ExecutableMissingError } from '../errors.ts';
 import { executableName, findPluginExecutable, isPluginExecutable } from '../layout/index.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { hashDirectory } from '../verify/hash-directory.ts';
+import type { CacheDirectories } from './directories.ts';
+import { identityPath, type PackageIdentity } from './provider-package.ts';
 import type { EntryRecord } from './record-format.ts';
 import { readAllRecords, readBoundRecord, type EntryBinding, type StoredRecord } from './records.ts';
 
@@ -28,6 +30,12 @@ export interface EntryPlace {
   readonly network: boolean;
   /** The directory above was read just now, so that on a network file system too what is cached of it is the server's. */
   readonly listed?: boolean | undefined;
+}
+
+/** The place of a package in a cache. */
+export function entryPlace(identity: PackageIdentity, { providers, records, network }: Pick<CacheDirectories, 'providers' | 'records' | 'network'>): EntryPlace {
+  const name = identityPath(identity);
+  return { package: name, type: identity.address.type, path: join(providers, name), records, network };
 }
 
 /** What stands there. */

@@ -2,7 +2,7 @@
  * Puts a package of the cache into a working directory (`.terraform/providers`). Writes there only, never into the
  * cache.
  */
-import { chmod, constants, copyFile, link, lstat, readdir, readFile, readlink, realpath, rename, stat, symlink } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, lstat, readdir, readlink, realpath, rename, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { makeDirectories, publishDirectory, refreshDirectory, removeTree, sweepDirectory, uniqueName, withStagingDirectory } from '../atomic/index.ts';
 import { makeUnique } from '../atomic/make-unique.ts';
@@ -11,16 +11,23 @@ import { fileSystemError, hasSystemError } from '../system-errors.ts';
 import { hashDirectory } from '../verify/hash-directory.ts';
 
 /**
- * How the package gets there. `'symlink'` and `'hardlink'` share the cache's files: `terraform` without a lock file
- * writes through either (measured), so `'auto'` (the default) takes a symlink only where the working directory's
- * `.terraform.lock.hcl` holds the package's own `h1:` hash, and copies otherwise.
+ * How the package gets there.
+ * - `'symlink'`: one link to the cache's directory. `'hardlink'`: a directory of links to the cache's files; a file on another file system is copied.
+ *   Both share the cache's files, and `terraform` without a lock file writes through either (measured).
+ * - `'copy'`: a directory of its own, writable for its owner; where the file system has reflinks, it takes no space until it is written to.
+ * - `'reflink'`: the same, and refuses (`FileSystemError`, ENOTSUP or EXDEV) where that would take space: XFS and btrfs have reflinks, ext4, tmpfs and NFS do not,
+ *   and none leads to another file system.
+ * - `'auto'` (default): a symlink where the working directory's dependency lock file locks this very version of the provider with the package's own `h1:` hash,
+ *   so that no client writes to it; else a copy.
  */
-export type LinkMethod = 'symlink' | 'hardlink' | 'copy' | 'auto';
+export type LinkMethod = 'symlink' | 'hardlink' | 'reflink' | 'copy' | 'auto';
 
 /** Options of {@link ProviderPackage.linkInto}. */
 export interface LinkOptions {
   /** Default `'auto'`. */
   readonly method?: LinkMethod | undefined;
+  /** The dependency lock file that `'auto'` looks into. Default: `.terraform.lock.hcl` two directories up, beside `.terraform`. */
+  readonly lockFile?: string | undefined;
 }
 
 /** The package to be linked. */
@@ -30,17 +37,25 @@ export interface LinkSource {
   /** Its path below the providers directory, in the cache and in the working directory alike. */
   readonly relative: string;
   readonly h1: string;
+  /** The provider and its version, as lock files write them. */
+  readonly address: string;
+  readonly version: string;
 }
 
-const METHODS: readonly string[] = ['symlink', 'hardlink', 'copy', 'auto'] satisfies LinkMethod[];
+const METHODS: readonly string[] = ['symlink', 'hardlink', 'reflink', 'copy', 'auto'] satisfies LinkMethod[];
+
+/** A tree that is filled file by file. */
+type TreeMethod = 'hardlink' | 'reflink' | 'copy';
 
 /** Links or copies the package, and answers where it now is. */
-export async function linkPackage(from: LinkSource, directory: string, { method = 'auto' }: LinkOptions = {}): Promise<string> {
+export async function linkPackage(from: LinkSource, directory: string, options: LinkOptions = {}): Promise<string> {
+  const { method = 'auto', lockFile } = options;
   if (!METHODS.includes(method)) throw new InvalidOptionError('method', `it is one of ${METHODS.join(', ')}`);
   if (typeof directory !== 'string' || directory === '') throw new InvalidOptionError('directory', 'it is the path of a working directory\'s .terraform/providers');
+  if (lockFile !== undefined && (typeof lockFile !== 'string' || lockFile === '')) throw new InvalidOptionError('lockFile', 'it is the path of a dependency lock file');
   const root = resolve(directory);
   const target = join(root, from.relative);
-  const chosen = method === 'auto' ? await safeMethod(root, from.h1) : method;
+  const chosen = method === 'auto' ? await safeMethod(from, lockFile ?? join(root, '..', '..', '.terraform.lock.hcl')) : method;
   try {
     await makeDirectories(dirname(target), { durable: false });
     // What stands there would be replaced: the entry itself, by a link to itself.
@@ -61,13 +76,14 @@ export async function linkPackage(from: LinkSource, directory: string, { method 
 const LEFTOVER_MS = 60 * 60_000;
 
 /**
- * The lock file's place is fixed: beside `.terraform`. That it holds the hash in quotes is enough: the hash names the
- * content, whatever block it stands in.
+ * The hash must be that of this provider and this version: equal packages have equal hashes under any address (one is on both public registries), and
+ * a client that finds no block for its own writes. A lock file that cannot be read is the client's to complain of.
  */
-async function safeMethod(providersDirectory: string, h1: string): Promise<'symlink' | 'copy'> {
-  const lockFile = join(providersDirectory, '..', '..', '.terraform.lock.hcl');
+async function safeMethod({ address, version, h1 }: LinkSource, lockFile: string): Promise<'symlink' | 'copy'> {
   try {
-    return (await readFile(lockFile, 'utf8')).includes(`"${h1}"`) ? 'symlink' : 'copy';
+    const { readDependencyLocks } = await import('../verify/dependency-locks.ts');
+    const locked = (await readDependencyLocks(lockFile)).providers.get(address);
+    return String(locked?.version) === version && locked?.hashes.includes(h1) === true ? 'symlink' : 'copy';
   } catch {
     return 'copy';
   }
@@ -99,12 +115,12 @@ async function leadsTo(link: string, source: string): Promise<boolean> {
   return (await readlink(link).catch(() => undefined)) === source;
 }
 
-async function placeTree(from: LinkSource, target: string, root: string, method: 'hardlink' | 'copy'): Promise<void> {
+async function placeTree(from: LinkSource, target: string, root: string, method: TreeMethod): Promise<void> {
   // A client may be running from it.
   if (await isPackage(from, target, method)) return;
   await withStagingDirectory(root, async (staging) => {
     const fresh = join(staging, 'package');
-    await copyTree(from.source, fresh, method === 'hardlink' ? hardlinkFile : copyWritable);
+    await copyTree(from.source, fresh, PLACE[method]);
     // Someone may put something there between the clearing and the publish: the package as well, or else theirs is cleared, too.
     for (let attempt = 0; attempt < 10; attempt += 1) {
       if (await isPackage(from, target, method)) return;
@@ -117,7 +133,7 @@ async function placeTree(from: LinkSource, target: string, root: string, method:
 }
 
 /** Whether the package is there, in a tree of its own. A copy that is asked for may not share its files with the cache. */
-async function isPackage({ source, h1 }: LinkSource, target: string, method: 'hardlink' | 'copy'): Promise<boolean> {
+async function isPackage({ source, h1 }: LinkSource, target: string, method: TreeMethod): Promise<boolean> {
   try {
     if (!(await lstat(target)).isDirectory() || (await hashDirectory(target)) !== h1) return false;
     return method === 'hardlink' || !(await sharesFiles(source, target));
@@ -161,19 +177,31 @@ async function copyTree(source: string, target: string, place: (from: string, to
   }
 }
 
-/** A hard link cannot leave its file system: there a copy does. */
+/** A hard link cannot leave its file system: there a copy does. What a symlink in the package leads to is linked, since the link itself may lead elsewhere from here. */
 async function hardlinkFile(from: string, to: string): Promise<void> {
   try {
-    await link(from, to).catch(unlessExecuted);
+    await link(await realpath(from), to).catch(unlessExecuted);
   } catch (error) {
     if (!hasSystemError(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) throw error;
-    await copyWritable(from, to);
+    await copyWritable(from, to, constants.COPYFILE_FICLONE);
   }
 }
 
-/** A reflink where the file system has them. The copy is the working directory's own, so its owner may write it. */
-async function copyWritable(from: string, to: string): Promise<void> {
-  await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+/** The copy is the working directory's own, so its owner may write it. */
+async function copyWritable(from: string, to: string, how: number): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_EXCL | how);
   const { mode } = await lstat(to);
   await chmod(to, (mode & 0o777) | 0o200);
 }
+
+const PLACE: Readonly<Record<TreeMethod, (from: string, to: string) => Promise<void>>> = {
+  hardlink: hardlinkFile,
+  reflink: async (from, to) => {
+    try {
+      await copyWritable(from, to, constants.COPYFILE_FICLONE_FORCE);
+    } catch (error) {
+      throw fileSystemError(error, 'make a reflink (a copy, with method \'copy\', needs none) at', to);
+    }
+  },
+  copy: (from, to) => copyWritable(from, to, constants.COPYFILE_FICLONE),
+};

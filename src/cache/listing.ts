@@ -1,7 +1,7 @@
 /** Walks the tree of entries. Skips what is no package, as the clients do, and what disappears meanwhile. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { packagePath, parsePackagePath, type PackagePathParts } from '../layout/index.ts';
+import { packagePath, parsePackagePath, type PackagePathParts, type Platform, type ProviderAddress, type Version } from '../layout/index.ts';
 import { fileSystemError, hasSystemError } from '../system-errors.ts';
 
 /** host, namespace, type, version, os_arch */
@@ -40,4 +40,26 @@ async function directoriesIn(path: string, ...passedOver: readonly string[]): Pr
     if (hasSystemError(error, 'ENOENT', 'ESTALE', 'ENOTDIR', ...passedOver)) return [];
     throw fileSystemError(error, 'list', path);
   }
+}
+
+/** How long what was read of a directory is believed while its packages are handed out one by one, in milliseconds. */
+const LIST_FRESH_MS = 200;
+
+/** Whether a directory that was read at this time, by `performance.now()`, need not be asked again. */
+export function isFreshlyRead(readAt: number): boolean {
+  return performance.now() - readAt < LIST_FRESH_MS;
+}
+
+/** An entry that this user may not read is left out of a list. */
+export function passOverUnreadable(error: unknown): undefined {
+  if (!hasSystemError(error, 'EACCES')) throw error;
+}
+
+/** The versions of a provider that stand in the tree for a platform. */
+export async function listVersions(providers: string, address: ProviderAddress, platform: Platform): Promise<Version[]> {
+  const versions: Version[] = [];
+  for await (const { identity } of listEntries(providers, String(address))) {
+    if (String(identity.platform) === String(platform)) versions.push(identity.version);
+  }
+  return versions;
 }

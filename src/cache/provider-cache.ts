@@ -2,31 +2,27 @@
  * The provider cache: what its users call. A request's journey is look-up, lock, download, verify, unpack, publish;
  * the steps themselves are the files beside this one.
  */
-import { join } from 'node:path';
 import { raceAbort } from '../abort.ts';
 import { CacheClosedError, HashUnprovenError, InvalidOptionError, OfflineError, PackageMissingError, ReadOnlyError } from '../errors.ts';
-import type { Platform, ProviderAddress, Version } from '../layout/index.ts';
-import { hasSystemError } from '../system-errors.ts';
 import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
 import { cacheSources, type CacheSources } from './cache-sources.ts';
 import type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './call-options.ts';
 import { openDirectories, type CacheDirectories } from './directories.ts';
 import { ensureAll, type EnsureAllOptions, type EnsureAllRequest } from './ensure-all.ts';
-import type { EntryPlace } from './entry.ts';
+import type { EnsureLockFileOptions } from './ensure-lock-file.ts';
+import { entryPlace, type EntryPlace } from './entry.ts';
 import { Flights } from './flights.ts';
 import type { InstallationResult } from './installation.ts';
-import { listEntries } from './listing.ts';
+import { isFreshlyRead, listEntries, listVersions, passOverUnreadable } from './listing.ts';
 import { checkCallOptions, checkOptions, type CheckedOptions, type ProviderCacheOptions } from './options.ts';
 import type { Pin } from './pins.ts';
+import type { PreparedDirectory, PrepareOptions } from './prepare.ts';
 import type { ProgressListener } from './progress.ts';
 import { checkPolicy, type PrunePolicy, type PruneResult } from './prune-policy.ts';
-import { identityPath, providerPackage, type Outcome, type PackageIdentity, type ProviderPackage } from './provider-package.ts';
-import { checkExpectedHashes, exactIdentity, newestIdentity, parseRequest, resolveRequest, type ProviderRequest } from './requests.ts';
+import { providerPackage, type Outcome, type PackageIdentity, type ProviderPackage } from './provider-package.ts';
+import { checkExpectedHashes, checkSubject, exactIdentity, newestIdentity, parseRequest, resolveRequest, type ProviderRequest } from './requests.ts';
 import { verificationRules, type VerificationRules } from './verification-policy.ts';
 import type { Workshop } from './workshop.ts';
-
-/** How long what was read of a directory is believed while its packages are handed out one by one, in milliseconds. */
-const LIST_FRESH_MS = 200;
 
 /**
  * A cache of provider packages in one directory, shared with any number of processes and hosts, and with `terraform` and
@@ -117,8 +113,7 @@ export class ProviderCache implements AsyncDisposable {
 
   /**
    * Makes sure of several packages, and answers them in the order of the requests. Each is had as by {@link ensure}; equal requests are one piece of
-   * work and get the same answer, with one pin. So many run at a time, in fair shares between the registry hosts: one that is slow holds up its own packages.
-   * One failure does not hide the others: it is thrown when all have ended.
+   * work and get the same answer, with one pin. They run in fair shares between the registry hosts, and a failure is thrown when all have ended.
    *
    * @example
    * ```ts
@@ -137,6 +132,48 @@ export class ProviderCache implements AsyncDisposable {
   }
 
   /**
+   * Makes sure of everything that a dependency lock file names, with the file's hashes as the expected ones: the packages for the main platform, in the
+   * order of the file, then those of each further platform. With `update` the hashes that the file lacks are written into it when all
+   * packages are there; a package that has none of its hashes is a failure, and leaves the file as it was. A package for a further platform, of which
+   * the file has no hash yet, is had by the verification rules; where its checksums are signed, they must be those of the release that the file means.
+   *
+   * @example
+   * ```ts
+   * await cache.ensureLockFile('.terraform.lock.hcl', { update: true, platforms: ['darwin_arm64', 'windows_amd64'] });
+   * ```
+   * @throws EnsureAllError - some packages could not be had, or have none of the file's hashes (`HashMismatchError`)
+   * @throws FileSystemError, HclSyntaxError, DependencyLocksError - there is no such file, or it is no lock file; with line and column
+   * @throws LockTimeoutError, LockLostError, InvalidOptionError, InvalidPlatformError, CacheClosedError
+   */
+  async ensureLockFile(path: string, options: EnsureLockFileOptions = {}): Promise<ProviderPackage[]> {
+    this.#assertOpen();
+    return this.#track(options.signal, async () => (await import('./ensure-lock-file.ts')).ensureLockFile(path, options, this));
+  }
+
+  /**
+   * Makes a working directory ready for `init`: has everything that its `.terraform.lock.hcl` names, as {@link ensureLockFile} does, links it into
+   * `<TF_DATA_DIR or .terraform>/providers`, and answers with what `terraform` or `tofu` is to be run with, so that the client takes these providers from here
+   * and asks nobody for them (`init -upgrade` finds only these versions, too). What the lock file does not name comes from the user's own sources: those of the
+   * options, else of the CLI configuration. Its hosts, credentials helper and development overrides stay in force, its tokens go into the
+   * environment; the plugin cache is switched off. A package of which the lock file has no `h1:` hash is copied, not linked: a client would write through the link.
+   *
+   * @example
+   * ```ts
+   * const { environment } = await cache.prepareWorkingDirectory('live/prod', { update: true });
+   * spawn('tofu', ['init'], { cwd: 'live/prod', env: { ...process.env, ...environment } });
+   * ```
+   * @throws What {@link ensureLockFile} throws, except for a missing lock file: then there is nothing to link, and the client chooses
+   * @throws CliConfigError, HclSyntaxError - the user's CLI configuration
+   * @throws FileSystemError - there is no such directory, or its data directory cannot be written
+   */
+  async prepareWorkingDirectory(directory: string, options: PrepareOptions = {}): Promise<PreparedDirectory> {
+    this.#assertOpen();
+    return this.#track(options.signal, async () =>
+      (await import('./prepare.ts')).prepareWorkingDirectory(directory, options, { given: this.#given, ensureLockFile: (path, each) => this.ensureLockFile(path, each) }),
+    );
+  }
+
+  /**
    * Answers a package that is in the cache, and meets the cache's verification rules; `undefined` when there is none. No
    * network, no lock. Constraints are matched against the versions in the cache.
    *
@@ -150,7 +187,7 @@ export class ProviderCache implements AsyncDisposable {
     this.#assertOpen();
     checkExpectedHashes(expectedHashes);
     const parsed = parseRequest(request, this.#options.defaultHost);
-    const candidates = exactIdentity(parsed) ?? newestIdentity(parsed, await this.#cachedVersions(parsed.address, parsed.platform));
+    const candidates = exactIdentity(parsed) ?? newestIdentity(parsed, await listVersions(this.providersDirectory, parsed.address, parsed.platform));
     return candidates === undefined ? undefined : this.#lookup(candidates, this.#placeOf(candidates), expectedHashes, signal);
   }
 
@@ -164,7 +201,7 @@ export class ProviderCache implements AsyncDisposable {
     for await (const { identity, readAt } of listEntries(this.providersDirectory)) {
       options.signal?.throwIfAborted();
       // Whoever takes their time with one package is not handed the next from a list that has grown old.
-      const listed = performance.now() - readAt < LIST_FRESH_MS;
+      const listed = isFreshlyRead(readAt);
       const found = await this.#lookup(identity, { ...this.#placeOf(identity), listed }, [], options.signal).catch(passOverUnreadable);
       if (found !== undefined) yield found;
     }
@@ -266,7 +303,7 @@ export class ProviderCache implements AsyncDisposable {
       limitedBy: offline ? 'offline' : readOnly ? 'readOnly' : undefined,
       versions: async (address) => {
         const limited = offline || readOnly;
-        const cached = limited ? await this.#cachedVersions(address, parsed.platform) : [];
+        const cached = limited ? await listVersions(this.providersDirectory, address, parsed.platform) : [];
         if (readOnly || (offline && !this.#sources.hasLocal(address))) return cached;
         try {
           return [...cached, ...(await (await this.#work()).versions(address, signal))];
@@ -342,23 +379,8 @@ export class ProviderCache implements AsyncDisposable {
     return this.#workshop;
   }
 
-  async #cachedVersions(address: ProviderAddress, platform: Platform): Promise<Version[]> {
-    const versions: Version[] = [];
-    for await (const { identity } of listEntries(this.providersDirectory, String(address))) {
-      if (String(identity.platform) === String(platform)) versions.push(identity.version);
-    }
-    return versions;
-  }
-
   #placeOf(identity: PackageIdentity): EntryPlace {
-    const packagePath = identityPath(identity);
-    return {
-      package: packagePath,
-      type: identity.address.type,
-      path: join(this.providersDirectory, packagePath),
-      records: this.#directories.records,
-      network: this.#directories.network,
-    };
+    return entryPlace(identity, this.#directories);
   }
 
   #criteria(identity: PackageIdentity, expectedHashes: readonly string[], signal: AbortSignal | undefined): Criteria {
@@ -373,17 +395,4 @@ export class ProviderCache implements AsyncDisposable {
       signal,
     };
   }
-}
-
-/** Of an object of whatever making. */
-function checkSubject(subject: ProviderPackage): ProviderPackage {
-  const given: unknown = subject;
-  if (typeof given !== 'object' || given === null || !('hashes' in given)) {
-    throw new InvalidOptionError('package', 'it is a package, as ensure, lookup and list answer it; for a request use ensure with pin: true');
-  }
-  return subject;
-}
-
-function passOverUnreadable(error: unknown): undefined {
-  if (!hasSystemError(error, 'EACCES')) throw error;
 }

@@ -65,6 +65,7 @@ export function recordHashes(record: EntryRecord): string[] {
 /** The package as it is handed out. */
 export function providerPackage(identity: PackageIdentity, path: string, record: EntryRecord, outcome: Outcome, pin?: Pin): ProviderPackage {
   const hashes = recordHashes(record);
+  const [address, version] = [String(identity.address), String(identity.version)];
   return {
     ...identity,
     path,
@@ -74,6 +75,6 @@ export function providerPackage(identity: PackageIdentity, path: string, record:
     provenance: record.provenance,
     outcome,
     pin,
-    linkInto: (directory, options) => linkPackage({ source: path, relative: identityPath(identity), h1: record.h1 }, directory, options),
+    linkInto: (directory, options) => linkPackage({ source: path, relative: identityPath(identity), h1: record.h1, address, version }, directory, options),
   };
 }

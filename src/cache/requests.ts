@@ -14,7 +14,7 @@ import {
   type Version,
 } from '../layout/index.ts';
 import { parseHash } from '../verify/package-hash.ts';
-import type { PackageIdentity } from './provider-package.ts';
+import type { PackageIdentity, ProviderPackage } from './provider-package.ts';
 
 /** A request for one package. */
 export interface ProviderRequest {
@@ -105,4 +105,17 @@ export function checkExpectedHashes(hashes: readonly string[]): void {
 
 function isConstraints(version: Version | Constraints): version is Constraints {
   return 'allows' in version;
+}
+
+/**
+ * Checks a package that the cache has handed out: an object of whatever making.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkSubject(subject: ProviderPackage): ProviderPackage {
+  const given: unknown = subject;
+  if (typeof given !== 'object' || given === null || !('hashes' in given)) {
+    throw new InvalidOptionError('package', 'it is a package, as ensure, lookup and list answer it; for a request use ensure with pin: true');
+  }
+  return subject;
 }

@@ -11,7 +11,7 @@ export type { ImpliedSourcesOptions } from './cli-config/implied-sources.ts';
 export { loadCliConfig } from './cli-config/load.ts';
 export { renderCliConfig } from './cli-config/render.ts';
 export type { RenderCliConfigOptions } from './cli-config/render.ts';
-export type { CliConfig, CliConfigWarning, CliTool, LoadCliConfigOptions, RegistryProtocolSettings } from './cli-config/types.ts';
+export type { CliConfig, CliConfigWarning, CliHelper, CliTool, LoadCliConfigOptions, RegistryProtocolSettings } from './cli-config/types.ts';
 export { RegistryClient } from './client.ts';
 export type { ChecksumsDocument, PackageDownloadOptions, RegistryCallOptions, RegistryClientOptions } from './client.ts';
 export type { CredentialsByHost, Environment, HostCredentials } from './credentials.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { lstat, mkdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { hasSystemError } from '../../src/system-errors.ts';
 import { hashDirectory } from '../../src/verify/index.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { HOST, THING, treeOf, withCache } from './support.ts';
@@ -23,15 +24,75 @@ describe('linkInto', () => {
     assert.deepEqual(await treeOf(join(work, '.terraform/providers')), [`${BELOW}/LICENSE`, `${BELOW}/terraform-provider-thing_v1.2.3_x5`]);
   });
 
-  it('makes a symlink where the lock file there holds the package’s hash', async (t) => {
+  it('makes a symlink where the lock file there locks this version of the provider with the package’s hash', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const [h1 = '', zh = ''] = found.hashes;
+    const block = (source: string, version: string, ...hashes: string[]): string =>
+      `provider "${source}" {\n  version = "${version}"\n  hashes = [\n${hashes.map((hash) => `    "${hash}",\n`).join('')}  ]\n}\n`;
+    const isLinked = async (lockFile: string | undefined, name = '.terraform.lock.hcl', option?: string): Promise<boolean> => {
+      const work = await withTemporaryDirectory(t);
+      if (lockFile !== undefined) await writeFile(join(work, name), lockFile);
+      const target = await found.linkInto(join(work, '.terraform/providers'), { lockFile: option === undefined ? undefined : join(work, option) });
+      return (await lstat(target)).isSymbolicLink() && (await readlink(target)) === found.path;
+    };
+    assert.equal(await isLinked(block(THING.source, '1.2.3', h1, zh)), true);
+    assert.equal(await isLinked(block(THING.source, '1.2.3', h1), 'locks.hcl', 'locks.hcl'), true);
+    // Only this makes sure that a client that finds the link does not write through it.
+    assert.equal(await isLinked(undefined), false);
+    assert.equal(await isLinked(block(THING.source, '1.2.3', zh)), false);
+    assert.equal(await isLinked(block(THING.source, '1.2.3', `h1:${'A'.repeat(43)}=`)), false);
+    assert.equal(await isLinked(block(THING.source, '1.2.4', h1)), false, 'another version');
+    assert.equal(await isLinked(block('registry.terraform.io/acme/thing', '1.2.3', h1)), false, 'another provider with the same files');
+    assert.equal(await isLinked(`# "${h1}"\n`), false, 'a comment');
+    assert.equal(await isLinked(`${block(THING.source, '1.2.3', h1)}provider {`), false, 'a lock file that no client reads');
+    assert.equal(await isLinked(block(THING.source, '1.2.3', h1), '.terraform.lock.hcl', 'locks.hcl'), false, 'another lock file');
+  });
+
+  it('shares blocks by reflink where there are any, and says so where there are none', async (t) => {
     const { cache } = await withCache(t);
     const found = await cache.ensure(THING);
     const work = await withTemporaryDirectory(t);
-    const directory = join(work, '.terraform/providers');
-    await writeFile(join(work, '.terraform.lock.hcl'), `provider "x" {\n  hashes = [\n    "h1:other",\n  ]\n}\n`);
-    assert.ok((await lstat(await found.linkInto(directory))).isDirectory());
-    await writeFile(join(work, '.terraform.lock.hcl'), `provider "x" {\n  hashes = [\n    "${String(found.hashes[0])}",\n  ]\n}\n`);
-    assert.equal(await readlink(await found.linkInto(directory)), found.path);
+    let target: string;
+    try {
+      target = await found.linkInto(work, { method: 'reflink' });
+    } catch (error) {
+      assert.ok(hasSystemError(error, 'ENOTSUP'), String(error));
+      assert.match(String(error), /copy/u);
+      assert.deepEqual(await treeOf(work), [`${HOST}/acme/thing/1.2.3`]);
+      t.diagnostic('no reflinks on this file system');
+      return;
+    }
+    assert.equal(await hashDirectory(target), found.hashes[0]);
+    assert.notEqual((await stat(join(target, 'LICENSE'))).ino, (await stat(join(found.path, 'LICENSE'))).ino);
+  });
+
+  it('swings an existing link: there is no moment without one', async (t) => {
+    const { cache } = await withCache(t);
+    const found = await cache.ensure(THING);
+    const work = await withTemporaryDirectory(t);
+    const target = join(work, BELOW);
+    await mkdir(join(target, '..'), { recursive: true });
+    await symlink('/nowhere', target);
+    let missing = 0;
+    let looks = 0;
+    const watched = new AbortController();
+    const watch = (async () => {
+      while (!watched.signal.aborted) {
+        looks += 1;
+        if ((await lstat(target).catch(() => undefined)) === undefined) missing += 1;
+      }
+    })();
+    for (let round = 0; round < 50; round += 1) {
+      await found.linkInto(work, { method: 'symlink' });
+      assert.equal(await readlink(target), found.path);
+      await symlink(round % 2 === 0 ? '/nowhere' : '/', `${target}.new`);
+      await rename(`${target}.new`, target);
+    }
+    watched.abort();
+    await watch;
+    assert.ok(looks > 50);
+    assert.equal(missing, 0);
   });
 
   it('copies dot files, and keeps directories', async (t) => {

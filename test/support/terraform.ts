@@ -42,6 +42,8 @@ export interface InitOptions {
   readonly configuration?: ClientConfiguration | undefined;
   readonly environment?: Readonly<Record<string, string>> | undefined;
   readonly arguments?: readonly string[] | undefined;
+  /** Runs it where there is no network at all, not even loopback; takes {@link canGoOffline}. */
+  readonly offline?: boolean | undefined;
   /** Default 120,000 ms; then it is killed. */
   readonly timeoutMs?: number | undefined;
 }
@@ -101,6 +103,11 @@ export async function readLockFile(directory: string): Promise<LockedProvider[]>
   }));
 }
 
+/** Whether programs can be run in a network namespace of their own here: root on Linux, as a rule. */
+export function canGoOffline(): boolean {
+  return process.platform === 'linux' && spawnSync('unshare', ['--net', '--', 'true']).status === 0;
+}
+
 /** Runs `init` to its end. */
 export async function init(client: Client, directory: string, options: InitOptions = {}): Promise<InitResult> {
   return (await startInit(client, directory, options)).done;
@@ -112,7 +119,8 @@ export async function startInit(client: Client, directory: string, options: Init
   await mkdir(home, { recursive: true });
   const configurationFile = join(home, 'cli.tfrc');
   await writeFile(configurationFile, configurationText(options.configuration ?? {}));
-  const child = spawn(client.path, ['init', '-input=false', '-no-color', ...(options.arguments ?? [])], {
+  const [program, ...before] = options.offline === true ? ['unshare', '--net', '--', client.path] : [client.path];
+  const child = spawn(program, [...before, 'init', '-input=false', '-no-color', ...(options.arguments ?? [])], {
     cwd: directory,
     env: environment(home, { TF_CLI_CONFIG_FILE: configurationFile, ...options.environment }),
     stdio: ['ignore', 'pipe', 'pipe'],

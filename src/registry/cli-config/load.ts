@@ -72,6 +72,8 @@ async function load(where: Surroundings, helperTimeoutMs: number): Promise<CliCo
       retryCount: positive(environment['TF_REGISTRY_DISCOVERY_RETRY']) ?? settings.retryCount,
       requestTimeoutMs: seconds(environment['TF_REGISTRY_CLIENT_TIMEOUT']) ?? settings.requestTimeoutMs,
     },
+    credentialHosts: [...settings.tokens].filter(([, { value }]) => value !== undefined).map(([host]) => host),
+    credentialsHelper: [...settings.helpers.values()][0]?.value,
     credentialsFor: async (host, { signal } = {}) => credentials(normalizeHostname(host).ascii, signal),
   };
 }

@@ -44,6 +44,14 @@ export interface RegistryProtocolSettings {
   readonly requestTimeoutMs: number | undefined;
 }
 
+/** A `credentials_helper` block. */
+export interface CliHelper {
+  /** The program is called `terraform-credentials-<name>`. */
+  readonly name: string;
+  /** What stands before its verb on its command line. */
+  readonly args: readonly string[];
+}
+
 /** What the configuration says, all files and the environment together. */
 export interface CliConfig {
   /** What was read, in order. */
@@ -66,6 +74,10 @@ export interface CliConfig {
   readonly mayBreakLockFile: boolean;
   readonly disableCheckpoint: boolean;
   readonly registryProtocols: RegistryProtocolSettings;
+  /** The hosts, in ASCII form, that a `credentials` block of the files has a token for. */
+  readonly credentialHosts: readonly string[];
+  /** The program that is asked for the tokens of all others. */
+  readonly credentialsHelper: CliHelper | undefined;
   /**
    * The credentials of a host: those of `TF_TOKEN_*`, of a `credentials` block, or of the `credentials_helper`, in this order. A block without a token
    * says that there is none. What the helper answers is kept for as long as this object is, its failures are not, and callers who come together wait for
