@@ -58,12 +58,10 @@ export function requiredText(file: ParsedFile, block: HclBlock, name: string): {
   return { value, attribute };
 }
 
-/** True or false, also as `"true"`, `"0"`, `1` and the like. */
+/** True or false; neither in quotes nor as a number, which the decoder refuses, too. */
 export function flag(file: ParsedFile, attribute: HclAttribute): boolean {
-  const word = typeof attribute.value === 'object' ? '' : String(attribute.value).toLowerCase();
-  if (word === 'true' || word === '1') return true;
-  if (word === 'false' || word === '0') return false;
-  throw complaint(file, attribute.valueRange, attribute.name, 'it is true or false');
+  if (typeof attribute.value !== 'boolean') throw complaint(file, attribute.valueRange, attribute.name, 'it is true or false, without quotes');
+  return attribute.value;
 }
 
 /** A whole number, 0 or more, also in quotes. */
@@ -74,23 +72,21 @@ export function count(file: ParsedFile, attribute: HclAttribute): number {
   return number;
 }
 
-/** A list of strings, with the place of each. */
+/** A list of strings, with the place of each; numbers are read as their digits. */
 export function texts(file: ParsedFile, attribute: HclAttribute | undefined): { readonly value: string; readonly range: SourceRange }[] {
   if (attribute === undefined) return [];
   const { value, name, valueRange, elementRanges } = attribute;
   if (!Array.isArray(value)) throw complaint(file, valueRange, name, 'it is a list of quoted strings');
   return (value as readonly unknown[]).map((element, index) => {
     const range = elementRanges[index] ?? valueRange;
-    if (typeof element !== 'string') throw complaint(file, range, name, 'it is a list of quoted strings');
-    return { value: element, range };
+    if (typeof element !== 'string' && typeof element !== 'number') throw complaint(file, range, name, 'it is a list of quoted strings');
+    return { value: String(element), range };
   });
 }
 
 /** The blocks that `type "name" { … }` and, which means the same, `type { "name" { … } }` give. */
 export function namedBlocks(file: ParsedFile, item: HclAttribute | HclBlock, example: string): NamedBlock[] {
   const type = nameOf(item);
-  // In JSON, an empty list of blocks.
-  if (item.kind === 'attribute' && Array.isArray(item.value) && item.value.length === 0) return [];
   if (item.kind === 'attribute' || item.labels.length > 1) throw complaint(file, placeOf(item), type, `write it as a block with one name: ${example}`);
   const [name] = item.labels;
   if (name !== undefined) return [{ name, range: item.labelRanges[0] ?? item.headerRange, body: item.body }];

@@ -184,7 +184,7 @@ describe('what a file says wrongly is an error with its place', () => {
   it('settings of another type', async (t) => {
     await refused(t, 'plugin_cache_dir = true', [1, 20], 'plugin_cache_dir');
     await refused(t, '\nplugin_cache_dir {}', [2, 1], 'plugin_cache_dir');
-    await refused(t, 'disable_checkpoint = "maybe"', [1, 22], 'disable_checkpoint');
+    for (const value of ['"maybe"', '"true"', '1', '[]']) await refused(t, `disable_checkpoint = ${value}`, [1, 22], 'disable_checkpoint');
     await refused(t, 'plugin_cache_may_break_dependency_lock_file = []', [1, 47], 'plugin_cache_may_break_dependency_lock_file');
     await refused(t, '{"disable_checkpoint":\n null}', [2, 2], 'disable_checkpoint');
   });
@@ -201,7 +201,8 @@ describe('what a file says wrongly is an error with its place', () => {
     await refused(t, 'credentials_helper "a" {}\ncredentials_helper "b" {}', [2, 20], 'credentials_helper');
     await refused(t, 'credentials_helper "../a" {}', [1, 20], 'credentials_helper');
     await refused(t, 'credentials_helper "a" {\n  args = "x"\n}', [2, 10], 'args');
-    await refused(t, 'credentials_helper "a" {\n  args = ["x", 1]\n}', [2, 16], 'args');
+    await refused(t, 'credentials_helper "a" {\n  args = ["x", true]\n}', [2, 16], 'args');
+    await refused(t, '{"credentials":[]}', [1, 2], 'credentials');
   });
 
   it('methods of installation', async (t) => {
@@ -360,8 +361,8 @@ describe('together', () => {
 
   it('what is true once stays true', async (t) => {
     const home = await makeHome(t);
-    await home.write('.terraformrc', 'disable_checkpoint = "1"\nplugin_cache_may_break_dependency_lock_file = 1');
-    await home.write('.terraform.d/a.tfrc', 'disable_checkpoint = false\nplugin_cache_may_break_dependency_lock_file = "false"');
+    await home.write('.terraformrc', 'Disable_Checkpoint = true\nplugin_cache_may_break_dependency_lock_file = true');
+    await home.write('.terraform.d/a.tfrc', 'disable_checkpoint = false\nplugin_cache_may_break_dependency_lock_file = false');
     const config = await home.load({ TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE: '0' });
     assert.deepEqual([config.disableCheckpoint, config.mayBreakLockFile], [true, true]);
     const other = await makeHome(t);
