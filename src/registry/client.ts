@@ -29,7 +29,10 @@ export interface RegistryClientOptions extends PackageCredentialOptions {
   readonly hosts?: ServicesByHost | undefined;
   /** Tokens by host, in any spelling of it. `TF_TOKEN_*` beats them. */
   readonly credentials?: CredentialsByHost | undefined;
-  /** What `loadCliConfig` read: its hosts and credentials count where the options and `TF_TOKEN_*` say nothing of a host. */
+  /**
+   * What `loadCliConfig` read: its hosts and credentials count where the options and `TF_TOKEN_*` say nothing of a host, and its retries and time limit where
+   * `http` and the environment say nothing of them.
+   */
   readonly cliConfig?: CliConfig | undefined;
   /**
    * Where variables are read from, once; default `process.env`. `TF_TOKEN_*`, `TF_APPEND_USER_AGENT`; those of proxies and certificates
@@ -115,7 +118,7 @@ export class RegistryClient implements AsyncDisposable {
     this.#credentials = credentialSource(options.credentials ?? {}, environment, async (host, signal) => cliConfig?.credentialsFor(displayHost(host), { signal }));
     this.#http = createHttpClient({
       ...options.http,
-      ...requestLimits(environment, options.http),
+      ...requestLimits(environment, options.http, cliConfig),
       environment: options.http?.environment ?? environment,
       userAgent: options.http?.userAgent ?? registryUserAgent(environment),
     });

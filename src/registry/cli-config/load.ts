@@ -8,6 +8,7 @@ import { DEFAULT_REGISTRY_HOST, normalizeHostname } from '../../layout/index.ts'
 import { fileSystemError, hasSystemError, systemErrorName } from '../../system-errors.ts';
 import { credentialSource, isSendable, type CredentialSource } from '../credentials.ts';
 import { helperSource, pluginDirectories } from '../credentials-helper.ts';
+import { requestLimits } from '../request-limits.ts';
 import { configDirectory, dataDirectories, mainFile, overridingFile, pathsOf, surroundings, type Surroundings } from './files.ts';
 import { parseJsonBody } from './json-body.ts';
 import { complaint, type ParsedFile } from './section.ts';
@@ -57,6 +58,7 @@ async function load(where: Surroundings, helperTimeoutMs: number): Promise<CliCo
   const settings = parsed.map((file) => readSettings(file, environment, DEFAULT_HOSTS[where.tool])).reduce(mergeSettings, NO_SETTINGS);
   checkSettings(settings);
   const [installation] = settings.installations;
+  const limits = requestLimits(environment, { retries: settings.retryCount, requestTimeoutMs: settings.requestTimeoutMs });
   const credentials = credentialsOf(settings, where, helperTimeoutMs);
   return {
     files: parsed.map(({ path }) => path),
@@ -68,10 +70,7 @@ async function load(where: Surroundings, helperTimeoutMs: number): Promise<CliCo
     pluginCacheDir: await pluginCacheDirectory(settings, where),
     mayBreakLockFile: settings.mayBreakLockFile || !['', '0'].includes(environment['TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE'] ?? ''),
     disableCheckpoint: settings.disableCheckpoint,
-    registryProtocols: {
-      retryCount: positive(environment['TF_REGISTRY_DISCOVERY_RETRY']) ?? settings.retryCount,
-      requestTimeoutMs: seconds(environment['TF_REGISTRY_CLIENT_TIMEOUT']) ?? settings.requestTimeoutMs,
-    },
+    registryProtocols: { retryCount: limits.retries, requestTimeoutMs: limits.requestTimeoutMs },
     credentialHosts: [...settings.tokens].filter(([, { value }]) => value !== undefined).map(([host]) => host),
     credentialsHelper: [...settings.helpers.values()][0]?.value,
     credentialsFor: async (host, { signal } = {}) => credentials(normalizeHostname(host).ascii, signal),
@@ -149,15 +148,4 @@ function credentialsOf({ tokens, helpers }: Settings, where: Surroundings, timeo
     if (!isSendable(said.value)) throw complaint(said.file, said.range, 'credentials', 'the token holds a space, a line break or a character that no header can carry');
     return { token: said.value };
   });
-}
-
-/** The clients pass over what is no number, and what is not above 0. */
-function positive(text: string | undefined): number | undefined {
-  const number = text !== undefined && /^\+?\d{1,15}$/u.test(text) ? Number(text) : 0;
-  return number > 0 ? number : undefined;
-}
-
-function seconds(text: string | undefined): number | undefined {
-  const number = positive(text);
-  return number === undefined ? undefined : number * 1000;
 }

@@ -160,7 +160,8 @@ function readProtocols(file: ParsedFile, items: readonly (HclAttribute | HclBloc
     return attribute === undefined ? undefined : count(file, attribute);
   };
   const seconds = numberOf('request_timeout_seconds');
-  return { retryCount: numberOf('retry_count'), requestTimeoutMs: seconds === undefined ? undefined : seconds * 1000 };
+  // Go's client has no limit at 0.
+  return { retryCount: numberOf('retry_count'), requestTimeoutMs: seconds === undefined || seconds === 0 ? undefined : seconds * 1000 };
 }
 
 function hostOf(file: ParsedFile, { name, range }: NamedBlock, setting: string): NormalizedHostname {
