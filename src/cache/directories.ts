@@ -19,6 +19,8 @@ export interface CacheDirectories {
   readonly pins: string;
   readonly locks: string;
   readonly records: string;
+  /** Documents of registries; made when the first one is kept. */
+  readonly metadata: string;
   /** Touched by each clean-up; its mtime says, by the file system's own clock, when the last one was. */
   readonly swept: string;
   /** Whether other hosts may write here without this one noticing at once. */
@@ -52,6 +54,7 @@ export async function openDirectories(options: { readonly directory: string; rea
     pins: join(state, 'pins'),
     locks: join(state, 'locks'),
     records: join(state, 'records'),
+    metadata: join(state, 'metadata'),
     swept: join(state, 'swept'),
   };
   const formatFile = join(state, 'format');

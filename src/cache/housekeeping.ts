@@ -1,6 +1,6 @@
 /**
- * Clears away what dead processes left: staging, partial downloads, pins, presence marks, trash, and records of entries that never came
- * to be. Never fails its caller, and never touches an entry. Ages are differences between two times of the same file
+ * Clears away what dead processes left: staging, partial downloads, pins, presence marks, trash, records of entries that never came
+ * to be, and documents that nobody has asked for in a long time. Never fails its caller, and never touches an entry. Ages are differences between two times of the same file
  * system; nobody's clock is asked.
  */
 import { constants } from 'node:fs';
@@ -10,6 +10,7 @@ import { statFresh, sweepDirectory, type Swept } from '../atomic/index.ts';
 import { logger, publishEvent } from '../diagnostics.ts';
 import { hasSystemError } from '../system-errors.ts';
 import type { CacheDirectories, StagingPlace } from './directories.ts';
+import { sweepDocuments } from './metadata-files.ts';
 import { ownPartials } from './partial-store.ts';
 import { sweepPartials } from './partial-sweep.ts';
 import { sweepMarks } from './marks.ts';
@@ -31,12 +32,14 @@ export interface HousekeepingAges {
   readonly presenceMs: number;
   /** Partial downloads that nobody came for. */
   readonly partialMs: number;
+  /** Documents of registries. Offline they are used at any age. */
+  readonly metadataMs: number;
   /** Between two sweeps, of all processes together: reading every record is not for each of them. */
   readonly everyMs: number;
 }
 
 const MINUTE = 60_000;
-const AGES: HousekeepingAges = { deadMs: 10 * MINUTE, trashMs: 60 * MINUTE, recordMs: 60 * MINUTE, presenceMs: 24 * 60 * MINUTE, partialMs: 24 * 60 * MINUTE, everyMs: 60 * MINUTE };
+const AGES: HousekeepingAges = { deadMs: 10 * MINUTE, trashMs: 60 * MINUTE, recordMs: 60 * MINUTE, presenceMs: 24 * 60 * MINUTE, partialMs: 24 * 60 * MINUTE, metadataMs: 90 * 24 * 60 * MINUTE, everyMs: 60 * MINUTE };
 
 /** Sweeps, unless another process did lately. Ends early, between two leftovers, when the signal aborts; the next sweep takes the rest. */
 export async function keepHouse(directories: CacheDirectories, places: StagingPlace, presence: Presence, signal: AbortSignal, ages: HousekeepingAges = AGES): Promise<void> {
@@ -52,6 +55,7 @@ export async function keepHouse(directories: CacheDirectories, places: StagingPl
     await sweepPins(directories.pins, now - ages.deadMs, isAlive);
     await sweepRecords(directories, now - ages.recordMs);
     await sweepPresence(directories.presence, now - ages.presenceMs);
+    await sweepDocuments(directories.metadata, now, ages, signal);
     publishEvent('cache:swept', { directory: directories.root, removed: staging.removed.length + trash.removed.length });
   } catch (error) {
     log('sweeping %s failed: %o', directories.root, error);

@@ -47,8 +47,25 @@ export interface ProviderCacheOptions extends PackageCredentialOptions {
   readonly onConflict?: 'repair' | 'error' | undefined;
   /** Only hits: nothing is ever written. Default false. */
   readonly readOnly?: boolean | undefined;
-  /** Nothing is ever asked of the network: a package that is missing comes from a filesystem mirror, or not at all. Default false. */
+  /**
+   * Nothing is ever asked of the network: a package that is missing comes from a filesystem mirror, or not at all. Constraints are met by the newest version that
+   * is here and in the list of versions that was kept last, of whatever age; by what is here alone where no list is kept, or nothing in it is here.
+   * Default false.
+   */
   readonly offline?: boolean | undefined;
+  /**
+   * How long the discovery documents of registries and their lists of versions are used without asking again, in milliseconds, by all processes and
+   * hosts that share the cache; by the file system's own clock. Default 300,000 (5 minutes); 0: the registry is always asked, whether what is kept is
+   * still right. A list in which no version meets the constraints is asked for anew in any case. What a registry says with an error (404, say) is never
+   * kept, and what it has told one token is for that token alone. An open cache remembers discovery for as long as it is open.
+   */
+  readonly metadataLifetimeMs?: number | undefined;
+  /**
+   * Whether a kept document is used beyond its lifetime when the registry answers 408, 429 or 5xx, or cannot be reached: `true`, of whatever age; a
+   * number, for so many milliseconds more. Each time an event says so (`rwx-cache:cache:metadata-stale`). A certificate that is not to be trusted is
+   * an error all the same. Default false.
+   */
+  readonly staleIfError?: boolean | number | undefined;
   /** Default `'auto'`: kernel locks, and leases where the mount has none or only locks of this host. */
   readonly lockStrategy?: CacheLockStrategy | undefined;
   /** How long a call waits for another process that is at the same package, in milliseconds. Default 30 minutes. */
@@ -70,6 +87,9 @@ export interface CheckedOptions {
   readonly onConflict: 'repair' | 'error';
   readonly readOnly: boolean;
   readonly offline: boolean;
+  readonly metadataLifetimeMs: number;
+  /** `undefined`: not at all. */
+  readonly staleIfErrorMs: number | undefined;
   readonly lockStrategy: CacheLockStrategy;
   readonly lockTimeoutMs: number;
   readonly settleMs: number;
@@ -94,6 +114,8 @@ export function checkOptions(options: ProviderCacheOptions): CheckedOptions {
     lockStrategy: oneOf('lockStrategy', options.lockStrategy ?? 'auto', ['auto', 'kernel', 'lease']),
     readOnly: flag('readOnly', options.readOnly ?? false),
     offline: flag('offline', options.offline ?? false),
+    metadataLifetimeMs: milliseconds('metadataLifetimeMs', options.metadataLifetimeMs ?? 5 * 60_000),
+    staleIfErrorMs: staleFor(options.staleIfError ?? false),
     lockTimeoutMs: milliseconds('lockTimeoutMs', options.lockTimeoutMs ?? 30 * 60_000),
     fallback: oneOf('fallback', options.fallback ?? 'not-found', ['not-found', 'unreachable']),
     settleMs: milliseconds('settleMs', options.settleMs ?? 10_000),
@@ -133,6 +155,12 @@ function oneOf<const T extends string>(option: string, value: T, allowed: readon
 function flag(option: string, value: unknown): boolean {
   if (typeof value !== 'boolean') throw new InvalidOptionError(option, 'it is true or false');
   return value;
+}
+
+function staleFor(given: boolean | number): number | undefined {
+  if (typeof given === 'boolean') return given ? Infinity : undefined;
+  if (!Number.isFinite(given) || given < 0) throw new InvalidOptionError('staleIfError', 'it is true, false, or a number of milliseconds, 0 or more');
+  return given;
 }
 
 function milliseconds(option: string, value: number): number {

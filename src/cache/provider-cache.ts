@@ -301,14 +301,14 @@ export class ProviderCache implements AsyncDisposable {
     const { offline, readOnly } = this.#options;
     return resolveRequest(parsed, {
       limitedBy: offline ? 'offline' : readOnly ? 'readOnly' : undefined,
-      versions: async (address) => {
-        const limited = offline || readOnly;
-        const cached = limited ? await listVersions(this.providersDirectory, address, parsed.platform) : [];
-        if (readOnly || (offline && !this.#sources.hasLocal(address))) return cached;
+      here: async () => ({
+        installed: await listVersions(this.providersDirectory, parsed.address, parsed.platform),
+        offered: offline && !readOnly && this.#sources.hasLocal(parsed.address) ? await (await this.#work()).localVersions(parsed.address, signal) : [],
+      }),
+      listed: async (options) => {
         try {
-          return [...cached, ...(await (await this.#work()).versions(address, signal))];
+          return await (await this.#work()).versions(parsed.address, signal, options);
         } catch (error) {
-          if (error instanceof OfflineError) return cached;
           // A close ends the request, and the caller hears of the close.
           signal?.throwIfAborted();
           this.#assertOpen();

@@ -1,5 +1,5 @@
 /** What a caller asks for, made exact: spellings, defaults, and constraints against the versions that there are. */
-import { InvalidOptionError, OfflineError, ReadOnlyError, VersionNotFoundError } from '../errors.ts';
+import { InvalidOptionError, OfflineError, ReadOnlyError, RwxCacheError, VersionNotFoundError } from '../errors.ts';
 import {
   currentPlatform,
   exactVersion,
@@ -68,11 +68,21 @@ export function newestIdentity({ address, version, platform }: ParsedRequest, av
   return newest === undefined ? undefined : { address, version: newest, platform };
 }
 
-/** Where versions come from: the registry, or the cache itself. */
+/** The versions that a registry lists. */
+export interface ListedVersions {
+  readonly versions: readonly Version[];
+  /** Whether the list is kept from an earlier answer. */
+  readonly kept: boolean;
+}
+
+/** Where versions come from. */
 export interface VersionSource {
   /** What forbids to ask anything but the cache, if something does. */
   readonly limitedBy: 'offline' | 'readOnly' | undefined;
-  versions(address: ProviderAddress): Promise<readonly Version[]>;
+  /** Those in the cache, for the platform, and those that can be installed without the network. */
+  here(): Promise<{ readonly installed: readonly Version[]; readonly offered: readonly Version[] }>;
+  /** Those of the sources; `revalidate` asks it even where a list is kept. Rejects with an OfflineError where none is kept and nobody may be asked. */
+  listed(options?: { readonly revalidate: boolean }): Promise<ListedVersions>;
 }
 
 /**
@@ -83,13 +93,42 @@ export interface VersionSource {
 export async function resolveRequest(request: ParsedRequest, source: VersionSource): Promise<PackageIdentity> {
   const { address, version, platform } = request;
   if (!isConstraints(version)) return { address, version, platform };
-  const available = await source.versions(address);
-  const newest = newestIdentity(request, available);
+  if (source.limitedBy !== undefined) return resolveInCache(request, source, source.limitedBy);
+  const first = await source.listed();
+  const newest = newestIdentity(request, first.versions);
   if (newest !== undefined) return newest;
-  const missing = `${String(address)} ${String(version)} ${String(platform)}`;
-  if (source.limitedBy === 'readOnly') throw new ReadOnlyError(missing);
-  if (source.limitedBy === 'offline') throw new OfflineError(missing);
-  throw new VersionNotFoundError(String(address), String(version), available.slice(-10).reverse().map(String));
+  // It may have been released since: what is missing is believed to the registry alone.
+  const { versions } = first.kept ? await source.listed({ revalidate: true }) : first;
+  const found = newestIdentity(request, versions);
+  if (found !== undefined) return found;
+  throw new VersionNotFoundError(String(address), String(version), versions.slice(-10).reverse().map(String));
+}
+
+/**
+ * The newest that is here and in the list that was kept: what the registry has withdrawn is not taken while something else will do. What is
+ * here and not in the list may as well be younger than the list, so it comes next.
+ */
+async function resolveInCache(request: ParsedRequest, source: VersionSource, limitedBy: 'offline' | 'readOnly'): Promise<PackageIdentity> {
+  const { installed, offered } = await source.here();
+  const listed = await keptList(source);
+  const known = new Set([...listed.versions, ...offered].map(String));
+  const here = [...installed, ...offered];
+  const found = newestIdentity(request, here.filter((version) => known.has(String(version)))) ?? newestIdentity(request, here);
+  if (found !== undefined) return found;
+  const wanted = newestIdentity(request, listed.versions)?.version;
+  const detail = listed.missing ?? (wanted === undefined ? 'no version in the list that is kept will do either' : `by the list that is kept it is version ${String(wanted)}`);
+  const missing = `${String(request.address)} ${String(request.version)} ${String(request.platform)} (${detail})`;
+  throw limitedBy === 'readOnly' ? new ReadOnlyError(missing) : new OfflineError(missing);
+}
+
+async function keptList(source: VersionSource): Promise<{ readonly versions: readonly Version[]; readonly missing?: string }> {
+  try {
+    return { versions: (await source.listed()).versions };
+  } catch (error) {
+    if (!(error instanceof RwxCacheError)) throw error;
+    // A host without the service, a malformed setting: the packages that are here serve all the same.
+    return { versions: [], missing: error instanceof OfflineError ? `${error.missing} is not kept either` : error.message };
+  }
 }
 
 /**

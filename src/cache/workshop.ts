@@ -2,6 +2,7 @@
  * What a cache needs as soon as a look-up is not enough: the registry, a presence of its own, staging, and the sweep.
  * Loaded and made when it is first needed, since most processes only ever hit.
  */
+import { OfflineError } from '../errors.ts';
 import { RegistryClient } from '../registry/index.ts';
 import { multiSource, type PackageSources } from '../registry/sources/multi-source.ts';
 import type { ProviderAddress, Version } from '../layout/index.ts';
@@ -10,16 +11,20 @@ import { withoutOwnTree, type CacheSources } from './cache-sources.ts';
 import { findStaging, type CacheDirectories, type StagingPlace } from './directories.ts';
 import { keepHouse } from './housekeeping.ts';
 import { installPackage, type Installation, type InstallationResult } from './installation.ts';
+import { createMetadataStore } from './metadata-store.ts';
 import type { CheckedOptions, ProviderCacheOptions } from './options.ts';
 import { createPartialStore } from './partial-store.ts';
 import { createPin, type Pin, type PinWait } from './pins.ts';
 import { enterPresence, type Presence } from './presence.ts';
 import type { CheckedPolicy, PruneResult } from './prune-policy.ts';
+import type { ListedVersions } from './requests.ts';
 
 /** The working side of one cache. */
 export interface Workshop {
-  /** All versions of a provider, by its sources. */
-  versions(address: ProviderAddress, signal: AbortSignal | undefined): Promise<Version[]>;
+  /** All versions of a provider, by its sources; as they were kept, where nobody may be asked. */
+  versions(address: ProviderAddress, signal: AbortSignal | undefined, options?: { readonly revalidate: boolean }): Promise<ListedVersions>;
+  /** Offline: those that need no network. */
+  localVersions(address: ProviderAddress, signal: AbortSignal | undefined): Promise<Version[]>;
   /** Installs a package, unless another process is faster. */
   install(task: Installation): Promise<InstallationResult>;
   /** Pins a package for this process. */
@@ -38,13 +43,23 @@ interface Bench {
   readonly sweep: Promise<void>;
 }
 
+/** As long as an answer's headers are waited for. */
+const METADATA_WAIT_MS = 30_000;
 /** A process that installs one package and ends still sweeps; a large trash on slow storage does not hold it up. */
 const SWEEP_AT_CLOSE_MS = 2000;
 
 /** Makes one. Nothing is asked of the network and nothing is written until something is called. */
 export function openWorkshop(given: ProviderCacheOptions, options: CheckedOptions, directories: CacheDirectories, configured: CacheSources): Workshop {
+  const metadata = createMetadataStore({
+    directory: directories.metadata,
+    locks: directories.locks,
+    lifetimeMs: options.metadataLifetimeMs,
+    staleIfErrorMs: options.staleIfErrorMs,
+    frozen: options.offline || options.readOnly,
+    waitMs: given.http?.headersTimeoutMs ?? METADATA_WAIT_MS,
+  });
   const { hosts, credentials, cliConfig, http, environment, packageCredentials, netrc } = given;
-  const registry = new RegistryClient({ hosts, credentials, cliConfig, http, environment, packageCredentials, netrc });
+  const registry = new RegistryClient({ hosts, credentials, cliConfig, http, environment, packageCredentials, netrc, metadata });
   const sweeping = new AbortController();
   let bench: Promise<Bench> | undefined;
   let opened: Promise<PackageSources> | undefined;
@@ -81,9 +96,19 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
   }
 
   return {
-    versions: async (address, signal) => {
-      const { versions } = await (await sources()).versions(address, { signal });
-      return versions.map(({ version }) => version);
+    versions: async (address, signal, { revalidate } = { revalidate: false }) => {
+      const all = await sources();
+      const { versions, kept = false } = await (options.offline || options.readOnly ? all.keptVersions(address, { signal }) : all.versions(address, { signal, revalidate }));
+      return { versions: versions.map(({ version }) => version), kept };
+    },
+    localVersions: async (address, signal) => {
+      try {
+        const { versions } = await (await sources()).versions(address, { signal });
+        return versions.map(({ version }) => version);
+      } catch (error) {
+        if (error instanceof OfflineError) return [];
+        throw error;
+      }
     },
     install: async (task) => {
       const { presence, place } = await enter();
@@ -117,6 +142,7 @@ export function openWorkshop(given: ProviderCacheOptions, options: CheckedOption
     },
     close: async () => {
       await registry.close();
+      await metadata.close();
       await thread?.close();
       const entered = await bench?.catch(() => undefined);
       const limit = setTimeout(() => {

@@ -24,8 +24,10 @@ export interface BareLockOptions extends WaitOptions {
 /** Options of {@link tryBareLock}. */
 export interface TryBareLockOptions {
   readonly mode: BareLockMode;
-  /** Whether a missing file is made (0o644 before the umask). Default `false`. */
+  /** Whether a missing file is made. Default `false`. */
   readonly create?: boolean | undefined;
+  /** The mode of the file where it has to be made, before the umask. Default 0o644. */
+  readonly createMode?: number | undefined;
 }
 
 /** A kernel lock. Ends with `release()` or with the process, and by nothing else. */
@@ -69,7 +71,7 @@ export async function acquireBareLock(path: string, options: BareLockOptions, is
  * @throws LockUnsupportedError, FileSystemError
  */
 export async function tryBareLock(path: string, options: TryBareLockOptions, isNetwork: NetworkTest = onNetworkFileSystem): Promise<BareLock | undefined> {
-  const createMode = options.create === true ? CREATE_MODE : undefined;
+  const createMode = options.create === true ? (options.createMode ?? CREATE_MODE) : undefined;
   const file = await holdFile(resolve(path), { mode: options.mode, readOnlyToo: options.mode !== 'exclusive', createMode, isNetwork, byName: false }, undefined);
   return file === undefined ? undefined : bareLock(file);
 }

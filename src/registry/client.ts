@@ -11,9 +11,11 @@ import { credentialSource, lookUpToken, type CredentialsByHost, type CredentialS
 import { createDiscovery, discoveryUrl, type Discovery, type ServicesByHost } from './discovery.ts';
 import { displayHost } from './display-host.ts';
 import type { HostServices } from './host-services.ts';
-import { parseJson, type JsonValue } from './json-guards.ts';
+import { parseJson } from './json-guards.ts';
 import type { PackageCredentialOptions } from './package-credential-options.ts';
 import { packageAuthorization, type PackageAuthorization } from './package-credentials.ts';
+import { documentOf, getUnlessUnchanged, KEEPS_NOTHING, type TextAnswer } from './metadata.ts';
+import type { MetadataStore } from './metadata-store.ts';
 import { parsePackageMetadata, parseProtocols, type PackageMetadata } from './package-metadata.ts';
 import { pathSegment } from './path-segment.ts';
 import { requestLimits } from './request-limits.ts';
@@ -45,12 +47,23 @@ export interface RegistryClientOptions extends PackageCredentialOptions {
   readonly http?: HttpClientOptions | undefined;
   /** Sent as `X-Terraform-Version`. Default: the OpenTofu release that this library follows. */
   readonly clientVersion?: string | undefined;
+  /**
+   * Where discovery documents and lists of versions are kept between clients, processes and hosts. Default: nowhere. What the registry says of
+   * one package never is: its URLs may be signed, for one client and for minutes.
+   */
+  readonly metadata?: MetadataStore | undefined;
 }
 
 /** Options of every call. */
 export interface RegistryCallOptions {
   /** Ends this call at once, with the signal's own reason. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of {@link RegistryClient.versions}. */
+export interface VersionsOptions extends RegistryCallOptions {
+  /** Asks the registry even where a list that is kept is young enough. Default false. */
+  readonly revalidate?: boolean | undefined;
 }
 
 /** Options of a download. */
@@ -80,6 +93,7 @@ export interface RegistryTransport {
   readonly credentials: CredentialSource;
   readonly clientVersion: string;
   readonly packageAuthorization: PackageAuthorization;
+  readonly metadata: MetadataStore;
 }
 
 const SERVICE = 'providers.v1';
@@ -91,7 +105,7 @@ const MAX_SIGNATURE_BYTES = 1024 * 1024;
 
 /**
  * Asks provider registries. One client shares its connections and the discovered services among all its calls, which
- * may run at once; only discovery is remembered, and only what succeeded.
+ * may run at once; only discovery is remembered, and only what succeeded, unless there is a store for more (`metadata`).
  *
  * A host's token goes to the origin of its discovery document and to the origin of its service's base URL, and nowhere
  * else: not to where a redirect leads, and, unless `packageCredentials` or `netrc` says so, not to the zip, the checksums or the signature,
@@ -107,6 +121,7 @@ export class RegistryClient implements AsyncDisposable {
   readonly #discovery: Discovery;
   readonly #clientVersion: string;
   readonly #packageAuthorization: PackageAuthorization;
+  readonly #metadata: MetadataStore;
 
   /**
    * @throws InvalidHostnameError - a key of `hosts` or `credentials` is no host name
@@ -122,7 +137,8 @@ export class RegistryClient implements AsyncDisposable {
       environment: options.http?.environment ?? environment,
       userAgent: options.http?.userAgent ?? registryUserAgent(environment),
     });
-    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, { ...cliConfig?.hosts, ...options.hosts });
+    this.#metadata = options.metadata ?? KEEPS_NOTHING;
+    this.#discovery = createDiscovery(this.#http, this.#credentials, SERVICE, { ...cliConfig?.hosts, ...options.hosts }, this.#metadata);
     this.#clientVersion = options.clientVersion ?? DEFAULT_CLIENT_VERSION;
     this.#packageAuthorization = packageAuthorization(options, {
       credentials: this.#credentials,
@@ -136,22 +152,38 @@ export class RegistryClient implements AsyncDisposable {
    * @param host - in any spelling, with a port where it is not 443
    * @throws InvalidHostnameError - it is no host name
    * @throws DiscoveryError - it could not be asked, or its answer is malformed
+   * @throws OfflineError - the metadata store has none, and asks nobody
    */
   async discover(host: string, options: RegistryCallOptions = {}): Promise<HostServices> {
     return this.#discovery(host, options.signal);
   }
 
   /**
-   * All versions of a provider.
+   * All versions of a provider. A list may be one that is kept from an earlier answer, where the client has a store for that; an empty one never is.
    * @throws DiscoveryError, ServiceNotProvidedError - the host is no provider registry, or cannot be asked
    * @throws ProviderNotFoundError - it does not know the provider (404)
    * @throws UnauthorizedError - it wants a token, or another one (401, 403)
    * @throws CredentialsHelperError - it wants a token, and the credentials helper has failed
    * @throws RegistryResponseError - the answer is malformed
+   * @throws OfflineError - the metadata store has none, and asks nobody
    */
-  async versions(address: ProviderAddress, options: RegistryCallOptions = {}): Promise<VersionList> {
-    const { document } = await this.#ask(address, ['versions'], options.signal, (cause) => new ProviderNotFoundError(String(address), cause));
-    return parseVersionList(document);
+  async versions(address: ProviderAddress, options: VersionsOptions = {}): Promise<VersionList> {
+    const request = await this.#requestTo(address, ['versions'], options.signal);
+    const { value, kept } = await this.#metadata.get<VersionList>(
+      {
+        key: ['versions', request.url.href, this.#clientVersion],
+        subject: `the list of versions of ${String(address)}`,
+        token: request.token,
+        fetch: async (validators, signal) => {
+          const answer = await getUnlessUnchanged(this.#http, request.url, { ...request.options, signal }, validators);
+          return answer === undefined ? undefined : documentOf(accepted(answer, request, (cause) => new ProviderNotFoundError(String(address), cause)));
+        },
+        read: ({ text, url }) => parseVersionList(parseJson(text, redactUrl(url))),
+        keeps: ({ versions }) => versions.length > 0,
+      },
+      options,
+    );
+    return kept ? { ...value, kept } : value;
   }
 
   /**
@@ -164,12 +196,10 @@ export class RegistryClient implements AsyncDisposable {
    * @throws RegistryResponseError - the answer is malformed, or not about the package asked for
    */
   async package(address: ProviderAddress, version: Version, platform: Platform, options: RegistryCallOptions = {}): Promise<PackageMetadata> {
-    const { document, url } = await this.#ask(
-      address,
-      [String(version), 'download', platform.os, platform.arch],
-      options.signal,
-      (cause) => new PlatformNotSupportedError(String(address), String(version), String(platform), cause),
-    );
+    const request = await this.#requestTo(address, [String(version), 'download', platform.os, platform.arch], options.signal);
+    const answer = await this.#http.getText(request.url, { ...request.options, signal: options.signal });
+    const { text, url } = accepted(answer, request, (cause) => new PlatformNotSupportedError(String(address), String(version), String(platform), cause));
+    const document = parseJson(text, redactUrl(url));
     const { protocols, supported } = parseProtocols(document);
     if (!supported) {
       const closest = closestUsable(await this.versions(address, options));
@@ -216,7 +246,7 @@ export class RegistryClient implements AsyncDisposable {
    * @internal
    */
   get transport(): RegistryTransport {
-    return { http: this.#http, credentials: this.#credentials, clientVersion: this.#clientVersion, packageAuthorization: this.#packageAuthorization };
+    return { http: this.#http, credentials: this.#credentials, clientVersion: this.#clientVersion, packageAuthorization: this.#packageAuthorization, metadata: this.#metadata };
   }
 
   /** Ends all calls that still run, and closes all connections. Idempotent. */
@@ -240,32 +270,44 @@ export class RegistryClient implements AsyncDisposable {
     return { ...authorization, expectedSha256: metadata.shasum, partial, expectedBytes: announcedSize(metadata), maxBytes, onProgress, signal };
   }
 
-  /** Asks the provider service of the address's host for a JSON document. */
-  async #ask(
-    address: ProviderAddress,
-    path: readonly string[],
-    signal: AbortSignal | undefined,
-    // A private registry may hide what it has from whoever shows no token: the failed look-up is the cause then.
-    notFound: (cause: Error | undefined) => Error,
-  ): Promise<{ readonly document: JsonValue; readonly url: string }> {
+  /** A request for a JSON document of the provider service of the address's host. */
+  async #requestTo(address: ProviderAddress, path: readonly string[], signal: AbortSignal | undefined): Promise<ServiceRequest> {
     const services = await this.#discovery(address.hostname, signal);
     const base = services.serviceUrl(SERVICE);
     const { ascii, display } = normalizeHostname(address.hostname);
     const { token, failure } = await lookUpToken(this.#credentials, ascii, signal);
-    // RFC 3986 resolution as in the reference: a base that does not end in "/" loses its last segment.
-    const url = new URL([address.namespace, address.type, ...path].map(pathSegment).join('/'), base);
-    const answer = await this.#http.getText(url, {
-      accept: 'application/json',
-      headers: { 'x-terraform-version': this.#clientVersion },
-      acceptStatus: [200, 401, 403, 404],
-      maxBytes: MAX_JSON_BYTES,
-      bearer: token === undefined ? undefined : { token, origins: originsOf(address.hostname, base) },
-      signal,
-    });
-    if (answer.status === 404) throw notFound(failure);
-    if (answer.status !== 200) throw failure ?? new UnauthorizedError(display, token !== undefined);
-    return { document: parseJson(answer.text, redactUrl(answer.url)), url: answer.url };
+    return {
+      // RFC 3986 resolution as in the reference: a base that does not end in "/" loses its last segment.
+      url: new URL([address.namespace, address.type, ...path].map(pathSegment).join('/'), base),
+      hostname: display,
+      token,
+      failure,
+      options: {
+        accept: 'application/json',
+        headers: { 'x-terraform-version': this.#clientVersion },
+        acceptStatus: [200, 401, 403, 404],
+        maxBytes: MAX_JSON_BYTES,
+        bearer: token === undefined ? undefined : { token, origins: originsOf(address.hostname, base) },
+      },
+    };
   }
+}
+
+interface ServiceRequest {
+  readonly url: URL;
+  readonly hostname: string;
+  readonly token: string | undefined;
+  /** Why nobody can say whether there is one. */
+  readonly failure: Error | undefined;
+  readonly options: ReadOptions;
+}
+
+/** The answer, if it is one. */
+function accepted<T extends TextAnswer>(answer: T, { hostname, token, failure }: ServiceRequest, notFound: (cause: Error | undefined) => Error): T {
+  // A private registry may hide what it has from whoever shows no token: the failed look-up is the cause then.
+  if (answer.status === 404) throw notFound(failure);
+  if (answer.status !== 200) throw failure ?? new UnauthorizedError(hostname, token !== undefined);
+  return answer;
 }
 
 /** Who may see a host's token. */

@@ -1,17 +1,19 @@
 /**
  * Service discovery: `https://HOST/.well-known/terraform.json` (svchost `disco/disco.go`). Keeps what succeeded for as
- * long as the client lives, asks once for callers that come together, and keeps no error. Unlike the reference it is
+ * long as the client lives, and in its metadata store, asks once for callers that come together, and keeps no error. Unlike the reference it is
  * retried like every other request, since a rate limit here stops everything (429 on discovery is a known complaint),
  * and a host without the service that is wanted (404, or only another version of it) is asked again the next time.
  */
 import { logger } from '../diagnostics.ts';
-import { DiscoveryError, HttpStatusError, InvalidHostnameError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
-import type { HttpClient } from '../http/index.ts';
+import { DiscoveryError, HttpStatusError, InvalidHostnameError, OfflineError, RegistryResponseError, ResponseTooLargeError, RwxCacheError } from '../errors.ts';
+import type { HttpClient, ReadOptions } from '../http/index.ts';
 import { normalizeHostname } from '../layout/index.ts';
 import { lookUpToken, type CredentialSource } from './credentials.ts';
 import { hostServices, type HostServices } from './host-services.ts';
 import { parseJson } from './json-guards.ts';
 import { jsonTypeProblem } from './media-type.ts';
+import { documentOf, getUnlessUnchanged } from './metadata.ts';
+import type { FetchedDocument, MetadataDocument, MetadataStore, Validators } from './metadata-store.ts';
 import { singleFlight } from '../single-flight.ts';
 
 /** Service URLs by service id, by host in any spelling of it. */
@@ -41,13 +43,43 @@ export function discoveryUrl(asciiHost: string): URL {
  * services are those given, relative ones against the default discovery URL, and none at all when they are empty.
  * @throws InvalidHostnameError - a key of `forced` is no host name
  */
-export function createDiscovery(http: HttpClient, credentials: CredentialSource, wanted: string, forced: ServicesByHost): Discovery {
+export function createDiscovery(http: HttpClient, credentials: CredentialSource, wanted: string, forced: ServicesByHost, metadata: MetadataStore): Discovery {
   const known = new Map<string, HostServices>();
   const flights = singleFlight<HostServices>();
   for (const [host, services] of Object.entries(forced)) {
     const { ascii, display } = normalizeHostname(host);
     known.set(ascii, hostServices(display, discoveryUrl(ascii).href, services));
   }
+
+  /** "No such service" is remembered by nobody: it is often a host that was not ready yet. */
+  function keeps(services: HostServices): boolean {
+    return services.ids.includes(wanted);
+  }
+
+  async function askForServices(ascii: string, hostname: string, signal: AbortSignal): Promise<HostServices> {
+    const start = discoveryUrl(ascii);
+    // The reference, too, asks anonymously when the look-up of credentials itself has failed.
+    const { token, failure } = await lookUpToken(credentials, ascii, signal);
+    try {
+      const { value } = await metadata.get(
+        {
+          key: ['discovery', start.href],
+          subject: `the service discovery of ${hostname}`,
+          token,
+          fetch: (validators, shared) => fetchServices(http, start, hostname, { token, validators, signal: shared }),
+          read: (document) => readServices(hostname, start, document),
+          keeps,
+        },
+        { signal },
+      );
+      return value;
+    } catch (error) {
+      if (error instanceof DiscoveryError || error instanceof OfflineError || !(error instanceof RwxCacheError)) throw error;
+      if (failure !== undefined && isRefusal(error)) throw failure;
+      throw new DiscoveryError(hostname, problemOf(error), error);
+    }
+  }
+
   return async (host, signal) => {
     signal?.throwIfAborted();
     const { ascii, display } = normalizeHostname(host);
@@ -56,9 +88,8 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
       flights.run(
         ascii,
         async (shared) => {
-          const services = await fetchServices(http, credentials, ascii, display, shared);
-          // "No such service" is remembered by nobody: it is often a host that was not ready yet.
-          if (services.ids.includes(wanted)) known.set(ascii, services);
+          const services = await askForServices(ascii, display, shared);
+          if (keeps(services)) known.set(ascii, services);
           return services;
         },
         signal,
@@ -67,32 +98,35 @@ export function createDiscovery(http: HttpClient, credentials: CredentialSource,
   };
 }
 
-async function fetchServices(http: HttpClient, credentials: CredentialSource, ascii: string, hostname: string, signal: AbortSignal): Promise<HostServices> {
-  const start = discoveryUrl(ascii);
-  // The reference, too, asks anonymously when the look-up of credentials itself has failed.
-  const { token, failure } = await lookUpToken(credentials, ascii, signal);
-  try {
-    const answer = await http.getText(start, {
-      accept: 'application/json',
-      acceptStatus: [200, 404],
-      maxBytes: MAX_BYTES,
-      bearer: token === undefined ? undefined : { token, origins: [start.origin] },
-      signal,
-    });
-    if (answer.status === 404) {
-      log('%s offers no services (404)', hostname);
-      return hostServices(hostname, answer.url, {});
-    }
-    const problem = jsonTypeProblem(answer.headers['content-type']);
-    if (problem !== undefined) throw new DiscoveryError(hostname, problem);
-    const document = parseJson(answer.text, start.href).value;
-    if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');
-    return hostServices(hostname, answer.url, document as Record<string, unknown>);
-  } catch (error) {
-    if (error instanceof DiscoveryError || !(error instanceof RwxCacheError)) throw error;
-    if (failure !== undefined && isRefusal(error)) throw failure;
-    throw new DiscoveryError(hostname, problemOf(error), error);
+interface ServicesRequest {
+  readonly token: string | undefined;
+  readonly validators: Validators | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function fetchServices(http: HttpClient, start: URL, hostname: string, { token, validators, signal }: ServicesRequest): Promise<FetchedDocument | undefined> {
+  const request: ReadOptions = {
+    accept: 'application/json',
+    acceptStatus: [200, 404],
+    maxBytes: MAX_BYTES,
+    bearer: token === undefined ? undefined : { token, origins: [start.origin] },
+    signal,
+  };
+  const answer = await getUnlessUnchanged(http, start, request, validators);
+  if (answer === undefined) return undefined;
+  if (answer.status === 404) {
+    log('%s offers no services (404)', hostname);
+    return { ...documentOf(answer), text: '{}' };
   }
+  const problem = jsonTypeProblem(answer.headers['content-type']);
+  if (problem !== undefined) throw new DiscoveryError(hostname, problem);
+  return documentOf(answer);
+}
+
+function readServices(hostname: string, start: URL, { text, url }: MetadataDocument): HostServices {
+  const document = parseJson(text, start.href).value;
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new DiscoveryError(hostname, 'the document is not a JSON object');
+  return hostServices(hostname, url, document as Record<string, unknown>);
 }
 
 function problemOf(error: RwxCacheError): string {

@@ -21,6 +21,8 @@ export interface VersionList {
   readonly versions: readonly AvailableVersion[];
   /** What the registry wants people to read, as sent. */
   readonly warnings: readonly string[];
+  /** `true`: it is kept from an earlier answer, and the registry has not been asked for it now. */
+  readonly kept?: boolean | undefined;
 }
 
 /**

@@ -97,8 +97,8 @@ export function assertFailure(error: RwxCacheError, { code, fields = {}, says, c
   assert.ok(!inspect(error, { depth: Infinity, showHidden: true }).includes(SECRET), 'it gives the secret away');
 }
 
-/** What stands under `state/` when nothing is under way. */
-const AT_REST = /^state(?:$|\/(?:format|swept|presence\/[0-9a-f]{32}|(?:presence|pins|locks|staging|trash|records)|locks\/[0-9a-f]{32}\.lock)$)/u;
+/** What stands under `state/` when nothing is under way; what a registry has answered before the failure may be kept. */
+const AT_REST = /^state(?:$|\/(?:format|swept|presence\/[0-9a-f]{32}|(?:presence|pins|locks|staging|trash|records)|locks\/(?:[0-9a-f]{32}|metadata-[0-9a-f]{40})\.lock|metadata(?:\/.*)?)$)/u;
 
 /** No entry, no staging, no record, no lock, no descriptor. */
 export async function assertNothingLeft(directory: string): Promise<void> {

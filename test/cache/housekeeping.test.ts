@@ -13,7 +13,7 @@ import type { EnsureTask } from './fixtures/ensure.ts';
 import { HOST, openCache, THING, THING_PATH, treeOf, withCache } from './support.ts';
 
 /** Time stamps cannot be set back for good (ctime), so the terms are cut short instead. */
-const AT_ONCE: HousekeepingAges = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, partialMs: 1, everyMs: 0 };
+const AT_ONCE: HousekeepingAges = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, partialMs: 1, metadataMs: 1, everyMs: 0 };
 
 const NEVER = new AbortController().signal;
 

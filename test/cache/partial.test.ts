@@ -181,7 +181,7 @@ describe('what is kept of a download', () => {
     const presence = await enterPresence(directories.presence);
     t.after(() => presence.leave());
     const day = 86_400_000;
-    const ages = { deadMs: day, trashMs: day, recordMs: day, presenceMs: day, partialMs: day, everyMs: 0 };
+    const ages = { deadMs: day, trashMs: day, recordMs: day, presenceMs: day, partialMs: day, metadataMs: day, everyMs: 0 };
     const places = await findStaging(directories);
     const { signal } = new AbortController();
     await keepHouse(directories, places, presence, signal, ages);

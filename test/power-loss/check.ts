@@ -154,7 +154,7 @@ async function sweepEverything(place: Place, entries: number): Promise<string[]>
   const presence = await enterPresence(directories.presence);
   const places = await findStaging(directories);
   const { staging, trash } = places;
-  const ages = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, partialMs: 1, everyMs: 0 };
+  const ages = { deadMs: 1, trashMs: 1, recordMs: 1, presenceMs: 1, partialMs: 1, metadataMs: 1, everyMs: 0 };
   await keepHouse(directories, places, presence, new AbortController().signal, ages);
   await presence.leave();
   const left: string[] = [];

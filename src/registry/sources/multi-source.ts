@@ -25,7 +25,7 @@ import { isDirectOnly, isLocal, type CheckedSource } from './checked.ts';
 import { directSource } from './direct.ts';
 import { filesystemMirror } from './filesystem-mirror.ts';
 import { networkMirror } from './network-mirror.ts';
-import type { PackageOffer, PackageSource, SourceCallOptions } from './source.ts';
+import type { PackageOffer, PackageSource, SourceCallOptions, SourceVersionsOptions } from './source.ts';
 import type { SourceFallback } from './types.ts';
 
 /** What is known of all sources together. */
@@ -34,7 +34,12 @@ export interface PackageSources {
    * The versions that any source has, lowest first. What a source that could not be asked may have is left out, where `fallback` says so.
    * @throws NoSourceError - none knows the provider
    */
-  versions(address: ProviderAddress, options?: SourceCallOptions): Promise<VersionList>;
+  versions(address: ProviderAddress, options?: SourceVersionsOptions): Promise<VersionList>;
+  /**
+   * The versions in the lists of those sources that need the network, as they were kept, where the metadata store asks nobody.
+   * @throws OfflineError - none is kept
+   */
+  keptVersions(address: ProviderAddress, options?: SourceCallOptions): Promise<VersionList>;
   /**
    * Hands the first source's offer to `use`, and the next one's when `use` fails with what makes the next source be asked. `turn`
    * counts the offers from 0.
@@ -78,17 +83,30 @@ export function multiSource(checked: readonly CheckedSource[], options: MultiSou
     return { answer: undefined, report };
   }
 
-  async function versions(address: ProviderAddress, call: SourceCallOptions = {}): Promise<VersionList> {
+  async function versions(address: ProviderAddress, call: SourceVersionsOptions = {}): Promise<VersionList> {
     const lists: VersionList[] = [];
     const { report } = await inTurn(address, call.signal, async (source) => {
       lists.push(await source.versions(address, call));
       return undefined;
     });
     if (lists.length === 0) throw failure(String(address), report);
-    // Of two sources with one version the first one counts, as for packages.
-    const found = new Map<string, AvailableVersion>();
-    for (const one of lists.flatMap((list) => list.versions)) if (!found.has(String(one.version))) found.set(String(one.version), one);
-    return { versions: [...found.values()].sort((a, b) => compareVersions(a.version, b.version)), warnings: lists.flatMap((list) => list.warnings) };
+    return united(lists);
+  }
+
+  async function keptVersions(address: ProviderAddress, call: SourceCallOptions = {}): Promise<VersionList> {
+    const lists: VersionList[] = [];
+    let missing: OfflineError | undefined;
+    for (const source of all) {
+      if (isLocal(source) || !source.matches(address)) continue;
+      try {
+        lists.push(await openSource(source, options.registry).versions(address, call));
+      } catch (error) {
+        if (!(error instanceof OfflineError)) throw error;
+        missing ??= error;
+      }
+    }
+    if (lists.length === 0) throw missing ?? new OfflineError(`the list of versions of ${String(address)}`);
+    return united(lists);
   }
 
   async function withOffer<T>(wanted: PackageRequest, call: SourceCallOptions, use: (offer: PackageOffer, turn: number) => Promise<T>): Promise<T> {
@@ -109,8 +127,20 @@ export function multiSource(checked: readonly CheckedSource[], options: MultiSou
 
   return {
     versions,
+    keptVersions,
     withOffer,
     beginsDirect: (address) => !offline && all.find((source) => source.matches(address))?.given.type === 'direct',
+  };
+}
+
+/** Of two sources with one version the first one counts, as for packages. */
+function united(lists: readonly VersionList[]): VersionList {
+  const found = new Map<string, AvailableVersion>();
+  for (const one of lists.flatMap((list) => list.versions)) if (!found.has(String(one.version))) found.set(String(one.version), one);
+  return {
+    versions: [...found.values()].sort((a, b) => compareVersions(a.version, b.version)),
+    warnings: lists.flatMap((list) => list.warnings),
+    ...(lists.some(({ kept }) => kept === true) ? { kept: true } : {}),
   };
 }
 

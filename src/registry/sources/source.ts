@@ -10,13 +10,19 @@ export interface SourceCallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of the question for versions. */
+export interface SourceVersionsOptions extends SourceCallOptions {
+  /** Asks also where a list that is kept is young enough. */
+  readonly revalidate?: boolean | undefined;
+}
+
 /** One source. Calls may run at once. */
 export interface PackageSource {
   /**
    * All versions of a provider.
    * @throws ProviderNotFoundError - it has none
    */
-  versions(address: ProviderAddress, options: SourceCallOptions): Promise<VersionList>;
+  versions(address: ProviderAddress, options: SourceVersionsOptions): Promise<VersionList>;
   /**
    * How it would deliver a package.
    * @throws ProviderNotFoundError, PlatformNotSupportedError - it has no such package

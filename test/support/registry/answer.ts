@@ -1,4 +1,5 @@
 /** Sends one answer of the embedded registry, with or without a fault. What has an entity tag is sent in ranges, too (RFC 9110, section 14). */
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
@@ -16,6 +17,8 @@ export interface Answer {
   readonly source: Uint8Array | { readonly path: string; readonly size: number };
   /** Its strong entity tag, with the quotes; without one there are no ranges. */
   readonly etag?: string | undefined;
+  /** When it changed, as an HTTP date. */
+  readonly lastModified?: string | undefined;
 }
 
 /** A JSON document as an answer. */
@@ -23,12 +26,28 @@ export function jsonAnswer(document: unknown, status = 200): Answer {
   return { status, contentType: 'application/json', source: Buffer.from(JSON.stringify(document)) };
 }
 
+/** The answer with a validator that changes with its content. */
+export function validated(answer: Answer, by: 'etag' | 'date'): Answer {
+  if (!(answer.source instanceof Uint8Array)) return answer;
+  const digest = createHash('sha256').update(answer.source).digest();
+  return by === 'etag' ? { ...answer, etag: `"${digest.toString('hex')}"` } : { ...answer, lastModified: new Date(digest.readUInt32BE() * 100).toUTCString() };
+}
+
 /** Sends the answer as it should be, or the part of it that is asked for. Files are streamed from the disk. With `cutAfter` the connection ends after so many bytes of the body. */
 export async function send(response: ServerResponse, answer: Answer, asked: IncomingHttpHeaders = {}, cutAfter = Infinity): Promise<void> {
   const { source, etag } = answer;
   const size = source instanceof Uint8Array ? source.byteLength : source.size;
   const from = rangeStart(answer, asked);
-  const headers = { 'content-type': answer.contentType, ...(etag === undefined ? {} : { etag, 'accept-ranges': 'bytes' }) };
+  const headers = {
+    'content-type': answer.contentType,
+    ...(etag === undefined ? {} : { etag, 'accept-ranges': 'bytes' }),
+    ...(answer.lastModified === undefined ? {} : { 'last-modified': answer.lastModified }),
+  };
+  if (isUnchanged(answer, asked)) {
+    // With the length of what is not sent, as real servers do.
+    response.writeHead(304, { ...headers, 'content-length': size }).end();
+    return;
+  }
   if (from !== undefined && from >= size) {
     response.writeHead(416, { ...headers, 'content-range': `bytes */${size}`, 'content-length': 0 }).end();
     return;
@@ -52,6 +71,13 @@ const PART = 1 << 18;
 
 function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let offset = 0; offset < bytes.length; offset += PART) yield bytes.subarray(offset, offset + PART);
+}
+
+/** Whether whoever asks has it already (RFC 9110, section 13.2.2). */
+function isUnchanged({ status, etag, lastModified }: Answer, asked: IncomingHttpHeaders): boolean {
+  if (status !== 200) return false;
+  if (asked['if-none-match'] !== undefined) return asked['if-none-match'] === etag;
+  return lastModified !== undefined && asked['if-modified-since'] === lastModified;
 }
 
 /** Where the part begins that is asked for; `undefined` for the whole. Only the form that downloads send. */

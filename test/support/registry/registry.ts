@@ -7,7 +7,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Requ
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Certificate } from '../certificate.ts';
-import { jsonAnswer, send, sendFaulty, type Answer } from './answer.ts';
+import { jsonAnswer, send, sendFaulty, validated, type Answer } from './answer.ts';
 import { createFaults, type Fault, type Faults, type Route } from './faults.ts';
 import { buildRelease, lazySigner, type BuiltRelease, type ProviderRelease } from './releases.ts';
 import type { Signer } from './signer.ts';
@@ -26,6 +26,8 @@ export interface RegistryOptions {
   readonly services?: Readonly<Record<string, unknown>> | undefined;
   /** A query that all URLs in the metadata carry, for example `'?signature=…'`: presigned URLs keep secrets there. */
   readonly query?: string | undefined;
+  /** Its JSON has validators of this kind, and is not sent to who has it already. */
+  readonly validators?: 'etag' | 'date' | undefined;
   /** What the lists of versions tell people. */
   readonly warnings?: readonly string[] | undefined;
 }
@@ -53,6 +55,8 @@ export interface EmbeddedRegistry {
   readonly requestLog: readonly LoggedRequest[];
   /** How many requests there were of a kind, or with a path that matches. */
   count(which: Route | RegExp): number;
+  /** How many connections have been made so far. */
+  readonly connections: number;
   /** The faults in force; those of the options come first. */
   readonly faults: Faults;
   /** The releases as they are served. */
@@ -63,6 +67,7 @@ export interface EmbeddedRegistry {
   close(): Promise<void>;
 }
 
+const VALIDATED: readonly string[] = ['discovery', 'versions', 'metadata'];
 const SERVICES = { 'providers.v1': '/v1/providers/' };
 
 /** Starts a registry on a free port of 127.0.0.1. */
@@ -85,7 +90,9 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Embe
       await send(response, await control(request, path, log, faults));
       return;
     }
-    const { route, answer } = answerTo(path.split('?', 1)[0] ?? path, request.headers, releases, options);
+    const found = answerTo(path.split('?', 1)[0] ?? path, request.headers, releases, options);
+    const { route } = found;
+    const answer = options.validators === undefined || !VALIDATED.includes(route) ? found.answer : validated(found.answer, options.validators);
     const entry = { route, method: request.method ?? '', path, headers: request.headers, status: 0, sentBytes: 0 };
     log.push(entry);
     const fault = route === 'unknown' ? undefined : faults.take(route, path);
@@ -108,6 +115,10 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Embe
   const server: Server = options.tls === undefined ? createServer(listener) : createTlsServer({ key: options.tls.key, cert: options.tls.certificate }, listener);
   // Node closes idle connections after 5 s, and would race with a client that takes one up again.
   server.keepAliveTimeout = 30_000;
+  let connections = 0;
+  server.on('connection', () => {
+    connections += 1;
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -119,6 +130,9 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Embe
     hosts: (hostname = 'registry.opentofu.org') => ({ [hostname]: { 'providers.v1': `${origin}/v1/providers/` } }),
     requestLog: log,
     count: (which) => log.filter(({ route, path }) => (typeof which === 'string' ? route === which : which.test(path))).length,
+    get connections() {
+      return connections;
+    },
     faults,
     releases,
     publish,
