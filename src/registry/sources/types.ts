@@ -17,11 +17,13 @@ export interface SourcePatterns {
 
 /** The provider's own registry: the one that the host of its address names. */
 export interface DirectSource extends SourcePatterns {
+  /** Tells the kinds apart. */
   readonly type: 'direct';
 }
 
 /** A server that speaks the provider network mirror protocol. */
 export interface NetworkMirrorSource extends SourcePatterns {
+  /** Tells the kinds apart. */
   readonly type: 'network_mirror';
   /** Its base URL: https, and it should end with `/`, since what stands behind the last one is dropped (RFC 3986). */
   readonly url: string;
@@ -34,6 +36,7 @@ export interface NetworkMirrorSource extends SourcePatterns {
 
 /** A directory in the clients' layout, with packed (`.zip`) or unpacked packages, or both. */
 export interface FilesystemMirrorSource extends SourcePatterns {
+  /** Tells the kinds apart. */
   readonly type: 'filesystem_mirror';
   /** Its path. A relative one counts from the working directory of this process. */
   readonly path: string;
@@ -41,6 +44,7 @@ export interface FilesystemMirrorSource extends SourcePatterns {
 
 /** OpenTofu's mirror in an OCI registry. It is read from configuration, and answered with a typed error when it is its turn. */
 export interface OciMirrorSource extends SourcePatterns {
+  /** Tells the kinds apart. */
   readonly type: 'oci_mirror';
   /** Its `repository_template`. */
   readonly repositoryTemplate: string;
