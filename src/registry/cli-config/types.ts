@@ -33,6 +33,7 @@ export interface CliConfigWarning {
   readonly line: number | undefined;
   /** In characters, from 1. */
   readonly column: number | undefined;
+  /** What it is, in words. */
   readonly message: string;
 }
 
@@ -56,6 +57,7 @@ export interface CliHelper {
 export interface CliConfig {
   /** What was read, in order. */
   readonly files: readonly string[];
+  /** What was passed over. */
   readonly warnings: readonly CliConfigWarning[];
   /** The `host` blocks: services by host, in display form. */
   readonly hosts: ServicesByHost;
@@ -72,7 +74,9 @@ export interface CliConfig {
   readonly pluginCacheDir: string | undefined;
   /** Whether a plugin cache may be used without a hash in the lock file. */
   readonly mayBreakLockFile: boolean;
+  /** Whether the clients keep from asking for newer versions of themselves. */
   readonly disableCheckpoint: boolean;
+  /** Retries and time limit of requests to registries. */
   readonly registryProtocols: RegistryProtocolSettings;
   /** The hosts, in ASCII form, that a `credentials` block of the files has a token for. */
   readonly credentialHosts: readonly string[];
