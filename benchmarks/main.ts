@@ -10,10 +10,11 @@ import { markdownTable, type Row, type Subject } from './harness.ts';
 import { hit } from './hit.ts';
 import { importing } from './importing.ts';
 import { installing } from './installing.ts';
+import { lockFile } from './lock-file.ts';
 import { locking } from './locking.ts';
 import { writing } from './writing.ts';
 
-const SUBJECTS: readonly Subject[] = [writing, locking, installing, hit, importing];
+const SUBJECTS: readonly Subject[] = [writing, locking, installing, hit, lockFile, importing];
 const BEGIN = '<!-- table: begin -->';
 const END = '<!-- table: end -->';
 
