@@ -112,6 +112,11 @@ export function checkEnsureAllOptions(options: EnsureAllOptions): void {
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) throw new InvalidOptionError('concurrency', 'it is a whole number, 1 or more');
 }
 
+/** Packages of a call that its caller has left: nobody will release their pins. */
+export function unpinLate({ packages }: { readonly packages: readonly ProviderPackage[] }): void {
+  for (const { pin } of packages) void pin?.release().catch(() => undefined);
+}
+
 /** Equal requests are one piece of work; one that cannot be read is a failure like any other. */
 function sortOut(requests: readonly EnsureAllRequest[], defaultHost: string): { works: Map<string, Work>; failures: EnsureFailure[] } {
   const works = new Map<string, Work>();

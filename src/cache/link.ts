@@ -47,10 +47,19 @@ const METHODS: readonly string[] = ['symlink', 'hardlink', 'reflink', 'copy', 'a
 /** A tree that is filled file by file. */
 type TreeMethod = 'hardlink' | 'reflink' | 'copy';
 
+/**
+ * Checks how a package is to be linked.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkLinkMethod(method: LinkMethod | undefined): void {
+  if (method !== undefined && !METHODS.includes(method)) throw new InvalidOptionError('method', `it is one of ${METHODS.join(', ')}`);
+}
+
 /** Links or copies the package, and answers where it now is. */
 export async function linkPackage(from: LinkSource, directory: string, options: LinkOptions = {}): Promise<string> {
   const { method = 'auto', lockFile } = options;
-  if (!METHODS.includes(method)) throw new InvalidOptionError('method', `it is one of ${METHODS.join(', ')}`);
+  checkLinkMethod(method);
   if (typeof directory !== 'string' || directory === '') throw new InvalidOptionError('directory', 'it is the path of a working directory\'s .terraform/providers');
   if (lockFile !== undefined && (typeof lockFile !== 'string' || lockFile === '')) throw new InvalidOptionError('lockFile', 'it is the path of a dependency lock file');
   const root = resolve(directory);

@@ -9,10 +9,10 @@ import { logger } from '../diagnostics.ts';
 import { FileSystemError, InvalidOptionError } from '../errors.ts';
 import { hostFromTokenVariable, normalizeHostname } from '../layout/index.ts';
 import { displayHost } from '../registry/display-host.ts';
-import { impliedSources, loadCliConfig, renderCliConfig, type CliConfig, type Environment, type ProviderSource } from '../registry/index.ts';
+import { impliedSources, loadCliConfig, renderCliConfig, type CliConfig, type Environment, type ProviderSource, type ServicesByHost } from '../registry/index.ts';
 import { fileSystemError } from '../system-errors.ts';
 import { checkEnsureLockFileOptions, type EnsureLockFileOptions } from './ensure-lock-file.ts';
-import type { LinkMethod } from './link.ts';
+import { checkLinkMethod, type LinkMethod } from './link.ts';
 import type { ProviderCacheOptions } from './options.ts';
 import type { ProviderPackage } from './provider-package.ts';
 
@@ -59,7 +59,6 @@ export interface PreparedDirectory {
 
 /** What it needs of a cache. */
 export interface PrepareContext {
-  readonly given: ProviderCacheOptions;
   ensureLockFile(path: string, options: EnsureLockFileOptions): Promise<ProviderPackage[]>;
 }
 
@@ -69,14 +68,15 @@ export interface PrepareContext {
  * - Links alone are not offline: the client asks its sources for the versions first. So it names a mirror, which is a directory of links beside the data directory's
  *   `providers`. It holds the lock file's packages and nothing else: a client walks through the whole of a mirror, and a prune of the cache in that moment would fail it.
  * - Every other source of the user's is told to leave the lock file's providers alone, since a client asks all that match.
- * - Its file takes the place of all files of the user's (`TF_CLI_CONFIG_FILE`), so what they say is carried over, but for the plugin cache.
+ * - Its file takes the place of all files of the user's (`TF_CLI_CONFIG_FILE`), so what they say is carried over, by it or by the environment: all but the plugin
+ *   cache, and OpenTofu's `oci_credentials`.
  */
-export async function prepareWorkingDirectory(directory: string, options: PrepareOptions, cache: PrepareContext): Promise<PreparedDirectory> {
-  const { given } = cache;
+export async function prepareWorkingDirectory(directory: string, options: PrepareOptions, given: ProviderCacheOptions, cache: PrepareContext): Promise<PreparedDirectory> {
   if (typeof directory !== 'string' || directory === '' || directory.includes('\0')) throw new InvalidOptionError('directory', 'it is the path of a working directory');
   const root = resolve(directory);
   const lockFile = join(root, '.terraform.lock.hcl');
   const [platform] = checkEnsureLockFileOptions(lockFile, options);
+  checkLinkMethod(options.method);
   for (const name of ['others', 'writeCliConfig'] as const) if (options[name] !== undefined && typeof options[name] !== 'boolean') throw new InvalidOptionError(name, 'it is true or false');
   const { signal, environment: around = given.environment ?? process.env, method = 'auto', others = given.offline !== true } = options;
   signal?.throwIfAborted();
@@ -103,7 +103,7 @@ export async function prepareWorkingDirectory(directory: string, options: Prepar
       sources: others ? (await sourcesOf(given, cliConfig, { environment: around, workingDirectory: root, signal })).filter((source) => !isMirrorAt(source, mirrorDirectory)) : [],
       devOverrides: cliConfig?.devOverrides,
       credentialsHelper: cliConfig?.credentialsHelper,
-      hosts: { ...cliConfig?.hosts, ...given.hosts },
+      hosts: { ...cliConfig?.hosts, ...byDisplayName(given.hosts) },
     });
     const cliConfigPath = options.writeCliConfig === false ? undefined : join(own, 'cli.tfrc');
     if (cliConfigPath !== undefined) await writeFileAtomic(cliConfigPath, text, { durable: false, mode: 0o644, signal });
@@ -114,6 +114,7 @@ export async function prepareWorkingDirectory(directory: string, options: Prepar
       TF_PLUGIN_CACHE_DIR: '',
       ...(around['TF_DATA_DIR'] === undefined || around['TF_DATA_DIR'] === '' ? {} : { TF_DATA_DIR: around['TF_DATA_DIR'] }),
       ...(cliConfigPath === undefined ? {} : { TF_CLI_CONFIG_FILE: cliConfigPath }),
+      ...protocolSettings(cliConfig, around),
       ...(await tokens({ given, cliConfig, around, signal })),
     };
     return { packages, environment, cliConfig: text, cliConfigPath, providersDirectory, mirrorDirectory };
@@ -161,6 +162,22 @@ async function sourcesOf(given: ProviderCacheOptions, cliConfig: CliConfig | und
 /** Of an earlier call, when its environment has become this process's own. */
 function isMirrorAt(source: ProviderSource, mirror: string): boolean {
   return source.type === 'filesystem_mirror' && resolve(source.path) === mirror;
+}
+
+/** As the CLI configuration has them. */
+function byDisplayName(hosts: ServicesByHost = {}): ServicesByHost {
+  return Object.fromEntries(Object.entries(hosts).map(([host, services]) => [normalizeHostname(host).display, services]));
+}
+
+/** What blocks of the files say and variables can say as well; those that are there beat the files. */
+function protocolSettings(cliConfig: CliConfig | undefined, around: Environment): Record<string, string> {
+  const timeoutMs = cliConfig?.registryProtocols.requestTimeoutMs;
+  const said = {
+    TF_REGISTRY_DISCOVERY_RETRY: cliConfig?.registryProtocols.retryCount,
+    TF_REGISTRY_CLIENT_TIMEOUT: timeoutMs === undefined ? undefined : Math.ceil(timeoutMs / 1000),
+    TF_PROVIDER_DOWNLOAD_RETRY: cliConfig?.downloadRetryCount,
+  };
+  return Object.fromEntries(Object.entries(said).flatMap(([name, value]) => (value === undefined || (around[name] ?? '') !== '' ? [] : [[name, String(value)]])));
 }
 
 interface TokenSources {

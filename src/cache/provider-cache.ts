@@ -8,7 +8,7 @@ import { judgeEntry, type BoundRecord, type Criteria } from './acceptance.ts';
 import { cacheSources, type CacheSources } from './cache-sources.ts';
 import type { EnsureOptions, ListOptions, LookupOptions, PinOptions } from './call-options.ts';
 import { openDirectories, type CacheDirectories } from './directories.ts';
-import { ensureAll, type EnsureAllOptions, type EnsureAllRequest } from './ensure-all.ts';
+import { ensureAll, unpinLate, type EnsureAllOptions, type EnsureAllRequest } from './ensure-all.ts';
 import type { EnsureLockFileOptions } from './ensure-lock-file.ts';
 import { entryPlace, type EntryPlace } from './entry.ts';
 import { Flights } from './flights.ts';
@@ -147,7 +147,9 @@ export class ProviderCache implements AsyncDisposable {
    */
   async ensureLockFile(path: string, options: EnsureLockFileOptions = {}): Promise<ProviderPackage[]> {
     this.#assertOpen();
-    return this.#track(options.signal, async () => (await import('./ensure-lock-file.ts')).ensureLockFile(path, options, this));
+    return this.#track(options.signal, async () => (await import('./ensure-lock-file.ts')).ensureLockFile(path, options, this), (packages) => {
+      unpinLate({ packages });
+    });
   }
 
   /**
@@ -168,9 +170,8 @@ export class ProviderCache implements AsyncDisposable {
    */
   async prepareWorkingDirectory(directory: string, options: PrepareOptions = {}): Promise<PreparedDirectory> {
     this.#assertOpen();
-    return this.#track(options.signal, async () =>
-      (await import('./prepare.ts')).prepareWorkingDirectory(directory, options, { given: this.#given, ensureLockFile: (path, each) => this.ensureLockFile(path, each) }),
-    );
+    const work = async (): Promise<PreparedDirectory> => (await import('./prepare.ts')).prepareWorkingDirectory(directory, options, this.#given, this);
+    return this.#track(options.signal, work, unpinLate);
   }
 
   /**

@@ -3,13 +3,16 @@
  * it succeeds, and its lock file stays byte for byte what this library wrote.
  */
 import assert from 'node:assert/strict';
-import { lstat, readFile, readlink, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, lstat, mkdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { PreparedDirectory, ProviderCacheOptions } from '../../src/index.ts';
 import { hashDirectory, updateDependencyLocks } from '../../src/verify/index.ts';
 import { HOST } from '../cache/support.ts';
+import { makeHome, type Home } from '../registry/cli-config/support.ts';
 import { createCertificate } from '../support/certificate.ts';
+import { startMirror, type MirroredZip } from '../support/network-mirror.ts';
+import { startProxy } from '../support/proxy.ts';
 import { startRegistry, type EmbeddedRegistry, type RegistryOptions } from '../support/registry/index.ts';
 import { withTemporaryDirectory } from '../support/temp.ts';
 import { canGoOffline, init, type InitResult, type RequiredProvider } from '../support/terraform.ts';
@@ -49,10 +52,70 @@ async function direct(t: TestContext, options: RegistryOptions, more: (registry:
   return { host: HOST, options: { hosts: registry.hosts(HOST), ...more(registry) }, stop: () => registry.close() };
 }
 
+/** A private registry, by the token in a home directory as the clients have it. */
+async function byHome(t: TestContext, fill: (home: Home) => Promise<unknown>): Promise<Origin> {
+  const home = await makeHome(t);
+  await fill(home);
+  const cliConfig = await home.load();
+  return direct(t, { token: TOKEN }, () => ({ cliConfig }));
+}
+
+/** The zips of all packages, as a mirror offers them. */
+async function zips(t: TestContext): Promise<MirroredZip[]> {
+  const registry = await registryOf(t);
+  const found = registry.releases.flatMap(({ release: { address, version }, packages }) =>
+    [...packages].map(([platform, { source }]) => ({ address: `${HOST}/${address}`, version, platform, zip: source instanceof Uint8Array ? source : Buffer.alloc(0) })),
+  );
+  await registry.close();
+  return found;
+}
+
 const ROWS: readonly Row[] = [
   { from: 'a registry', origin: (t) => direct(t, {}, () => ({})) },
   { from: 'a private registry, by a token of the options', origin: (t) => direct(t, { token: TOKEN }, () => ({ credentials: { [HOST]: { token: TOKEN } } })) },
-  { from: 'a private registry, by a token of the environment', origin: (t) => direct(t, { token: TOKEN }, () => ({ environment: { TF_TOKEN_registry_example_com: TOKEN } })) },
+  { from: 'a private registry, by TF_TOKEN_*', origin: (t) => direct(t, { token: TOKEN }, () => ({ environment: { TF_TOKEN_registry_example_com: TOKEN } })) },
+  { from: 'a private registry, by a credentials block', origin: (t) => byHome(t, (home) => home.write('.terraformrc', `credentials "${HOST}" {\n  token = "${TOKEN}"\n}\n`)) },
+  { from: 'a private registry, by credentials.tfrc.json', origin: (t) => byHome(t, (home) => home.write('.terraform.d/credentials.tfrc.json', JSON.stringify({ credentials: { [HOST]: { token: TOKEN } } }))) },
+  {
+    from: 'a private registry, by a credentials helper',
+    origin: (t) =>
+      byHome(t, async (home) => {
+        await home.write('.terraformrc', 'credentials_helper "test" {\n  args = []\n}\n');
+        await home.helper('terraform-credentials-test', `echo '{"token":"${TOKEN}"}'`);
+      }),
+  },
+  {
+    from: 'a network mirror',
+    origin: async (t) => {
+      const mirror = await startMirror(t, await zips(t));
+      return { host: HOST, options: { sources: [{ type: 'network_mirror', url: mirror.url }] }, stop: () => mirror.close(), check: () => { assert.ok(mirror.requests.length > 0); } };
+    },
+  },
+  {
+    from: 'a filesystem mirror of zips',
+    origin: async (t, root) => {
+      const path = join(root, 'mirror');
+      for (const { address, version, platform, zip } of await zips(t)) {
+        await mkdir(join(path, address), { recursive: true });
+        await writeFile(join(path, address, `terraform-provider-${basename(address)}_${version}_${platform}.zip`), zip);
+      }
+      return { host: HOST, options: { sources: [{ type: 'filesystem_mirror', path }] }, stop: () => rm(path, { recursive: true }) };
+    },
+  },
+  {
+    from: 'a filesystem mirror of unpacked packages',
+    origin: async (t, root) => {
+      const registry = await registryOf(t);
+      const first = await openCache(t, { directory: join(root, 'first'), environment: {}, hosts: registry.hosts(HOST) });
+      await first.ensureAll(requiredFrom(HOST));
+      await first.close();
+      await registry.close();
+      const path = join(root, 'mirror');
+      await cp(first.providersDirectory, path, { recursive: true });
+      await rm(first.directory, { recursive: true });
+      return { host: HOST, options: { sources: [{ type: 'filesystem_mirror', path }] }, stop: () => rm(path, { recursive: true }) };
+    },
+  },
   {
     from: 'a registry that is discovered by TLS with a certificate authority of one’s own',
     origin: async (t) => {
@@ -60,6 +123,24 @@ const ROWS: readonly Row[] = [
       if (tls === undefined) return undefined;
       const registry = await registryOf(t, { tls });
       return { host: registry.host, options: { http: { backoffMs: 10, ca: tls.certificate } }, stop: () => registry.close(), check: () => { assert.ok(registry.count('discovery') > 0); } };
+    },
+  },
+  {
+    from: 'a private registry behind a proxy that wants a password, by TLS',
+    origin: async (t) => {
+      const tls = await createCertificate(t, 'DNS:registry.test');
+      if (tls === undefined) return undefined;
+      const registry = await registryOf(t, { tls, token: TOKEN });
+      const proxy = await startProxy(t, { hosts: { 'registry.test:443': Number(new URL(registry.origin).port) }, credentials: 'user:password' });
+      return {
+        host: 'registry.test',
+        options: {
+          environment: { HTTPS_PROXY: proxy.origin.replace('//', '//user:password@'), TF_TOKEN_registry_test: TOKEN },
+          http: { backoffMs: 10, ca: tls.certificate },
+        },
+        stop: () => registry.close(),
+        check: () => { assert.ok(proxy.requests.every(({ method, target }) => method === 'CONNECT' && target === 'registry.test:443') && proxy.requests.length > 0); },
+      };
     },
   },
 ];
@@ -87,7 +168,7 @@ describe('terraform init after prepareWorkingDirectory', { skip: WITHOUT_TERRAFO
       const lockFile = join(directory, '.terraform.lock.hcl');
       const chosen = await cache.ensureAll(providers.map(({ source, version }) => ({ source, version: `= ${version}` })));
       await updateDependencyLocks(lockFile, () => chosen.map(({ address, version, lockHashes }) => ({ address, version, constraints: String(version), hashes: lockHashes })), { tool: 'terraform' });
-      const prepared = await cache.prepareWorkingDirectory(directory, { update: true });
+      const prepared = await cache.prepareWorkingDirectory(directory, { update: true, ...(place.options.cliConfig === undefined ? { cliConfig: false } : {}) });
       assert.deepEqual(new Set(prepared.packages.map(({ outcome }) => outcome)), new Set(['hit']));
       place.check?.();
       await place.stop();
@@ -123,7 +204,7 @@ describe('terraform init after prepareWorkingDirectory', { skip: WITHOUT_TERRAFO
     const packages = await cache.ensureAll(requiredFrom(HOST));
     const zipsOnly = (hashes: readonly string[]): string[] => hashes.filter((hash) => hash.startsWith('zh:'));
     await updateDependencyLocks(join(directory, '.terraform.lock.hcl'), () => packages.map(({ address, version, lockHashes }) => ({ address, version, constraints: String(version), hashes: zipsOnly(lockHashes) })), { tool: 'terraform' });
-    const prepared = await cache.prepareWorkingDirectory(directory);
+    const prepared = await cache.prepareWorkingDirectory(directory, { cliConfig: false });
     const before = await Promise.all(packages.map(async ({ executable }) => stat(executable, { bigint: true })));
     for (const { address } of packages) assert.ok((await lstat(join(prepared.providersDirectory, String(address), '1.2.3', PLATFORM))).isDirectory());
     await registry.close();
@@ -153,7 +234,7 @@ describe('terraform init after prepareWorkingDirectory', { skip: WITHOUT_TERRAFO
       const directory = await workingDirectory(root, `work-${String(others)}`, [alpha, beta]);
       await updateDependencyLocks(join(directory, '.terraform.lock.hcl'), () => [{ address: found.address, version: found.version, constraints: '1.2.3', hashes: found.lockHashes }]);
       const before = registry.requestLog.length;
-      const prepared = await cache.prepareWorkingDirectory(directory, { others });
+      const prepared = await cache.prepareWorkingDirectory(directory, { others, cliConfig: false });
       const result = await initPrepared(directory, prepared, false);
       assert.equal(result.code, others ? 0 : 1, lastWords(result));
       // Nothing is asked about what the lock file names.
@@ -171,9 +252,14 @@ describe('terraform init after prepareWorkingDirectory', { skip: WITHOUT_TERRAFO
     const packages = await cache.ensureAll(requiredFrom(HOST));
     await updateDependencyLocks(join(directory, '.terraform.lock.hcl'), () => packages.map(({ address, version, lockHashes }) => ({ address, version, constraints: '1.2.3', hashes: lockHashes })));
     const around = { TF_PLUGIN_CACHE_DIR: cache.providersDirectory, TF_DATA_DIR: 'data/of/its/own' };
-    const prepared = await cache.prepareWorkingDirectory(directory, { environment: around });
+    const prepared = await cache.prepareWorkingDirectory(directory, { environment: around, cliConfig: false });
     assert.equal(prepared.providersDirectory, join(directory, 'data/of/its/own/providers'));
     await registry.close();
+    // Of versions that were pruned: what an earlier call left in the mirror leads nowhere.
+    for (const below of ['alpha/0.9.0', 'gone/1.0.0']) {
+      await mkdir(join(prepared.mirrorDirectory, HOST, 'acme', below), { recursive: true });
+      await symlink('/gone/with/the/cache', join(prepared.mirrorDirectory, HOST, 'acme', below, PLATFORM));
+    }
     // Its own links are gone: it has to take the packages from the mirror.
     await rm(prepared.providersDirectory, { recursive: true });
     const result = await init(terraform(), directory, { environment: { ...around, ...prepared.environment }, offline: OFFLINE });
