@@ -149,6 +149,11 @@ function requiredFrom(host: string): RequiredProvider[] {
   return NAMES.map((name) => ({ ...required(name), source: `${host}/acme/${name}` }));
 }
 
+/** Without an `h1:` the client installs anew, whatever stands in a plugin cache. */
+function zipsOnly(hashes: readonly string[]): string[] {
+  return hashes.filter((hash) => hash.startsWith('zh:'));
+}
+
 /** `init` with what was answered, and nothing else. */
 async function initPrepared(directory: string, { environment }: PreparedDirectory, offline = OFFLINE): Promise<InitResult> {
   return init(terraform(), directory, { environment, offline });
@@ -202,7 +207,6 @@ describe('terraform init after prepareWorkingDirectory', { skip: WITHOUT_TERRAFO
     const cache = await openCache(t, { directory: join(root, 'cache'), environment: {}, hosts: registry.hosts(HOST) });
     const directory = await workingDirectory(root, 'work', requiredFrom(HOST));
     const packages = await cache.ensureAll(requiredFrom(HOST));
-    const zipsOnly = (hashes: readonly string[]): string[] => hashes.filter((hash) => hash.startsWith('zh:'));
     await updateDependencyLocks(join(directory, '.terraform.lock.hcl'), () => packages.map(({ address, version, lockHashes }) => ({ address, version, constraints: String(version), hashes: zipsOnly(lockHashes) })), { tool: 'terraform' });
     const prepared = await cache.prepareWorkingDirectory(directory, { cliConfig: false });
     const before = await Promise.all(packages.map(async ({ executable }) => stat(executable, { bigint: true })));
@@ -250,7 +254,7 @@ describe('terraform init after prepareWorkingDirectory', { skip: WITHOUT_TERRAFO
     const cache = await openCache(t, { directory: join(root, 'cache'), environment: {}, hosts: registry.hosts(HOST) });
     const directory = await workingDirectory(root, 'work', requiredFrom(HOST));
     const packages = await cache.ensureAll(requiredFrom(HOST));
-    await updateDependencyLocks(join(directory, '.terraform.lock.hcl'), () => packages.map(({ address, version, lockHashes }) => ({ address, version, constraints: '1.2.3', hashes: lockHashes })));
+    await updateDependencyLocks(join(directory, '.terraform.lock.hcl'), () => packages.map(({ address, version, lockHashes }) => ({ address, version, constraints: '1.2.3', hashes: zipsOnly(lockHashes) })));
     const around = { TF_PLUGIN_CACHE_DIR: cache.providersDirectory, TF_DATA_DIR: 'data/of/its/own' };
     const prepared = await cache.prepareWorkingDirectory(directory, { environment: around, cliConfig: false });
     assert.equal(prepared.providersDirectory, join(directory, 'data/of/its/own/providers'));
