@@ -227,7 +227,7 @@ describe('connections through a proxy', () => {
   it('may end while nobody reads', async (t) => {
     const certificate = await certificateOf(t);
     if (certificate === undefined) return;
-    const body = randomBytes(64 * 1024);
+    const body = randomBytes(256 * 1024);
     let gone = false;
     const server = await startServer(t, {
       '/': (request, response) => {
@@ -241,7 +241,7 @@ describe('connections through a proxy', () => {
     const { dispatcher, origin, path } = await dispatchers.route(new URL(`https://${HOST}/`));
     const answer = await dispatcher.request({ origin, path, method: 'GET' });
     await until(() => gone, 'the server has closed the connection');
-    await new Promise((resolve) => setTimeout(resolve, 100)); // long enough for the end to arrive; without the guard it ends the process
+    await new Promise((resolve) => setTimeout(resolve, 100)); // long enough for the end to arrive
     assert.ok(Buffer.from(await answer.body.bytes()).equals(body));
   });
 
