@@ -1,6 +1,6 @@
 /** `rwx-cache/atomic`: files and directories that appear whole or not at all, on one host or many. */
 export { writeFileAtomic } from './write-file-atomic.ts';
-export type { FileData, Published, WriteFileAtomicOptions } from './write-file-atomic.ts';
+export type { FileData, FileLook, Published, WriteFileAtomicOptions } from './write-file-atomic.ts';
 export { publishDirectory } from './publish-directory.ts';
 export type { PublishDirectoryOptions } from './publish-directory.ts';
 export { syncTree } from './sync.ts';

@@ -35,9 +35,19 @@ export interface WriteFileAtomicOptions {
    * Makes the file look like another one, for example the one that it replaces: these permission bits whatever the umask (`mode` plays no part
    * then), and this owner and group as far as the process may give files away. A file system that keeps neither is no error.
    */
-  readonly like?: { readonly mode: number; readonly uid: number; readonly gid: number } | undefined;
+  readonly like?: FileLook | undefined;
   /** Ends the call; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Mode and owner of a file; what `stat` answers will do. */
+export interface FileLook {
+  /** Its permission bits; others play no part. */
+  readonly mode: number;
+  /** The user who owns it. */
+  readonly uid: number;
+  /** Its group. */
+  readonly gid: number;
 }
 
 /** Whose content a publication left in the place. */
@@ -133,7 +143,7 @@ async function write(calls: AmbiguousCalls, target: string, data: FileData, opti
 }
 
 /** Owner and group first, since a change of theirs may take permission bits away. */
-async function takeAfter(handle: FileHandle, { mode, uid, gid }: { readonly mode: number; readonly uid: number; readonly gid: number }): Promise<void> {
+async function takeAfter(handle: FileHandle, { mode, uid, gid }: FileLook): Promise<void> {
   const own = await handle.stat().catch(() => undefined);
   if (own?.uid !== uid || own.gid !== gid) await handle.chown(uid, gid).catch(() => quietly(handle.chown(-1, gid)));
   await quietly(handle.chmod(mode & 0o777));

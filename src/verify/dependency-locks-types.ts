@@ -3,6 +3,7 @@ import type { Constraints, ProviderAddress, Version } from '../layout/index.ts';
 
 /** A provider of a dependency lock file. */
 export interface LockedProvider {
+  /** Its full address. */
   readonly address: ProviderAddress;
   /** The one version that is allowed. */
   readonly version: Version;
@@ -24,9 +25,16 @@ export interface DependencyLocks {
 export interface LockedProviderChange {
   /** Text must be the full address, with its host: the clients have different default hosts. */
   readonly address: ProviderAddress | string;
+  /** One exact version. */
   readonly version: Version | string;
   /** Left out: those that are there stay. Empty: the file has none afterwards. */
   readonly constraints?: Constraints | string | undefined;
   /** With their schemes. Hashes that are there for the same version stay, too. */
   readonly hashes: readonly string[];
+}
+
+/** What an update has done. */
+export interface DependencyLocksUpdate {
+  /** Whether the file was written. `false`: it says all of this already, and was not touched. */
+  readonly changed: boolean;
 }

@@ -11,7 +11,7 @@ import { afterChanges } from './dependency-locks-changes.ts';
 import { locateLockFile, readLockFile, type LockFileContent } from './dependency-locks-file.ts';
 import { parseLocks, type ParsedLocks } from './dependency-locks-parse.ts';
 import { isSameLock, textWith, type LockFileTool } from './dependency-locks-text.ts';
-import type { DependencyLocks, LockedProvider, LockedProviderChange } from './dependency-locks-types.ts';
+import type { DependencyLocks, DependencyLocksUpdate, LockedProvider, LockedProviderChange } from './dependency-locks-types.ts';
 
 const log = logger('verify');
 
@@ -81,7 +81,7 @@ export async function updateDependencyLocks(
   path: string,
   change: (locks: DependencyLocks) => readonly LockedProviderChange[] | Promise<readonly LockedProviderChange[]>,
   options: UpdateDependencyLocksOptions = {},
-): Promise<{ readonly changed: boolean }> {
+): Promise<DependencyLocksUpdate> {
   const { signal, timeoutMs } = options;
   signal?.throwIfAborted();
   if (options.tool !== undefined && !['terraform', 'tofu'].includes(options.tool)) throw new InvalidOptionError('tool', `it is 'terraform' or 'tofu', not ${JSON.stringify(options.tool)}`);
@@ -109,7 +109,7 @@ interface Update {
   readonly options: UpdateDependencyLocksOptions;
 }
 
-async function updateLocked({ path, target, lock, options }: Update, change: Parameters<typeof updateDependencyLocks>[1]): Promise<{ readonly changed: boolean }> {
+async function updateLocked({ path, target, lock, options }: Update, change: Parameters<typeof updateDependencyLocks>[1]): Promise<DependencyLocksUpdate> {
   const { signal } = options;
   for (let round = 1; round <= ROUNDS; round += 1) {
     const before = await raceAbort(readIfThere(target, path), signal);

@@ -3,7 +3,7 @@ export { checksumFor, parseChecksums, signedHashes } from './checksums.ts';
 export { readDependencyLocks, updateDependencyLocks } from './dependency-locks.ts';
 export type { ReadDependencyLocksOptions, UpdateDependencyLocksOptions } from './dependency-locks.ts';
 export type { LockFileTool } from './dependency-locks-text.ts';
-export type { DependencyLocks, LockedProvider, LockedProviderChange } from './dependency-locks-types.ts';
+export type { DependencyLocks, DependencyLocksUpdate, LockedProvider, LockedProviderChange } from './dependency-locks-types.ts';
 export { hashDirectory } from './hash-directory.ts';
 export { hashZipContents, hashZipFile } from './hash-zip.ts';
 export type { HashZipOptions } from './hash-zip.ts';

@@ -1,8 +1,8 @@
 /** Generated lock files, written here and read by hashicorp/hcl itself (hcl2-parser: compiled from Go to JavaScript), and by the parser here. */
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import hcl from 'hcl2-parser';
 import { afterChanges } from '../../src/verify/dependency-locks-changes.ts';
 import { parseLocks } from '../../src/verify/dependency-locks-parse.ts';
 import { textWith } from '../../src/verify/dependency-locks-text.ts';
@@ -13,7 +13,7 @@ interface Oracle {
   readonly parseToString: (text: string) => readonly [json: string | null, error: unknown];
 }
 
-const oracle = createRequire(import.meta.url)('hcl2-parser') as Oracle;
+const oracle = hcl as Oracle;
 
 type Plain = Readonly<Record<string, { readonly version: string; readonly constraints: string; readonly hashes: readonly string[] }>>;
 
