@@ -27,11 +27,17 @@ export type NetworkPhase = 'connect' | 'proxy' | 'tls' | 'headers' | 'body';
 
 /** What a {@link NetworkError} is made of. */
 export interface NetworkErrorData extends CausedBy {
+  /** The URL, without secrets. */
   readonly url: string;
+  /** Where it failed. */
   readonly phase: NetworkPhase;
+  /** How many requests were made. */
   readonly attempts: number;
+  /** What happened, as a part of the message. */
   readonly problem: string;
+  /** The proxy's origin, where one was on the way. */
   readonly proxy?: string | undefined;
+  /** The status by which the proxy refused. */
   readonly proxyStatus?: number | undefined;
 }
 

@@ -70,7 +70,10 @@ export interface VersionsOptions extends RegistryCallOptions {
 export interface PackageDownloadOptions extends RegistryCallOptions {
   /** The largest zip that is taken, in bytes; no limit by default. */
   readonly maxBytes?: number | undefined;
-  /** Where a large zip is left for a later process, and found; the registry's checksum is its key. */
+  /**
+   * Where a large zip is left for a later process, and found; the registry's checksum is its key.
+   * @internal
+   */
   readonly partial?: PartialStore | undefined;
   /** Called as bytes arrive. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;

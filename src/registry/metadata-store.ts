@@ -48,6 +48,7 @@ export interface MetadataOptions {
 
 /** What a document says. */
 export interface MetadataAnswer<T> {
+  /** The document, as its query has read it. */
   readonly value: T;
   /** Whether it was kept from an earlier answer, and the server has not been asked since this call began. */
   readonly kept: boolean;
