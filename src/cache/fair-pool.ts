@@ -13,7 +13,9 @@ export interface FairTask {
 /** Resolves when all tasks have ended, or, after `stop` has said so, when those have that were running. Within a group they start in the order given. */
 export async function runFairly(tasks: Iterable<FairTask>, concurrency: number, stop: () => boolean = () => false): Promise<void> {
   const groups = new Map<string, { readonly waiting: FairTask[]; running: number }>();
+  let count = 0;
   for (const task of tasks) {
+    count += 1;
     const group = groups.get(task.group) ?? { waiting: [], running: 0 };
     group.waiting.push(task);
     groups.set(task.group, group);
@@ -31,5 +33,5 @@ export async function runFairly(tasks: Iterable<FairTask>, concurrency: number, 
       }
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, turn));
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, turn));
 }

@@ -9,11 +9,11 @@
  * the token to another server. The directory of the user (0700) and the files (0600) keep others from reading it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open, readdir, rmdir, stat, unlink } from 'node:fs/promises';
+import { readdir, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeDirectories, sweepDirectory, uniqueName, writeFileAtomic } from '../atomic/index.ts';
 import { inDirectory } from '../atomic/in-directory.ts';
+import { openToRead } from '../atomic/open-to-read.ts';
 import { UNIQUE } from '../atomic/unique-name.ts';
 import { hasSystemError } from '../system-errors.ts';
 import type { FetchedDocument, MetadataQuery } from '../registry/index.ts';
@@ -49,8 +49,6 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024 + MAX_HEADER_BYTES;
 const SHARED = 'shared';
 const NAME = new RegExp(`^(\\d{1,12})\\.${UNIQUE}\\.json$`, 'u');
 const FORMAT = 'rwx-cache metadata 1';
-/** Not through a symbolic link, and not for ever where a FIFO stands in the file's place. */
-const READING = constants.O_RDONLY | (process.platform === 'win32' ? 0 : constants.O_NOFOLLOW | constants.O_NONBLOCK);
 
 /** The place of a document below `state/metadata`. */
 export function placeOf(metadata: string, { key, token }: Pick<MetadataQuery<unknown>, 'key' | 'token'>): DocumentPlace {
@@ -98,7 +96,7 @@ function numbered(names: readonly string[]): (readonly [number, string])[] {
 /** `undefined`: no document could ever be in it. */
 async function readWhole(path: string): Promise<{ readonly bytes: Buffer; readonly storedAtMs: number } | 'unreadable' | undefined> {
   try {
-    const handle = await open(path, READING);
+    const handle = await openToRead(path, { followLinks: false });
     try {
       const stats = await handle.stat();
       if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return undefined;

@@ -5,10 +5,10 @@
  * his own staging and hashes it there, and the digest of the whole decides. The bytes are not synced: after a power cut the digest decides as well.
  */
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, unlink, type FileHandle } from 'node:fs/promises';
+import { link, lstat, mkdir, readdir, unlink, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectories, uniqueName, type OpenFile } from '../atomic/index.ts';
+import { openToRead } from '../atomic/open-to-read.ts';
 import { logger } from '../diagnostics.ts';
 import type { FoundPartial, PartialStore, SizedRepresentation } from '../http/index.ts';
 import { hasSystemError } from '../system-errors.ts';
@@ -74,7 +74,7 @@ async function find(directory: string, prefix: string, totalBytes: number, own: 
 async function openOwn(path: string, uid: number, totalBytes: number): Promise<{ readonly handle: FileHandle; readonly bytes: number } | undefined> {
   let handle: FileHandle | undefined;
   try {
-    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    handle = await openToRead(path, { followLinks: false });
     const stats = await handle.stat();
     if (stats.isFile() && stats.uid === uid && (stats.mode & 0o022) === 0 && stats.size <= totalBytes) return { handle, bytes: stats.size };
     log('%s is no partial download of this user', path);

@@ -1,8 +1,9 @@
 /** The lock file on the disk: found behind symbolic links, read whole and within bounds. Writes nothing. */
-import { constants, type Stats } from 'node:fs';
-import { open, readlink, realpath, type FileHandle } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import { attempt } from '../atomic/attempt.ts';
+import { openToRead } from '../atomic/open-to-read.ts';
 import { DependencyLocksError, FileSystemError } from '../errors.ts';
 import { hasSystemError } from '../system-errors.ts';
 
@@ -19,9 +20,6 @@ export interface LockFileContent {
   readonly stats: Stats;
 }
 
-/** Not blocking: a FIFO would keep the call waiting for its other end. */
-const READ = constants.O_RDONLY | (process.platform === 'win32' ? 0 : constants.O_NONBLOCK);
-
 /**
  * Reads a lock file.
  *
@@ -30,7 +28,7 @@ const READ = constants.O_RDONLY | (process.platform === 'win32' ? 0 : constants.
  * @throws DependencyLocksError - it is no regular file, larger than 16 MiB, or no UTF-8
  */
 export async function readLockFile(path: string, named: string): Promise<LockFileContent> {
-  const handle = await attempt('open', named, open(path, READ));
+  const handle = await attempt('open', named, openToRead(path));
   try {
     const { bytes, stats } = await readWhole(handle, named);
     return { bytes, stats, text: decode(bytes, named) };

@@ -52,6 +52,16 @@ describe('runFairly', () => {
     await done;
   });
 
+  it('may run any number at a time, of few tasks too', async () => {
+    const { started, task, end } = stage();
+    const done = runFairly(['a', 'b'].map((name) => task('g', name)), Number.MAX_SAFE_INTEGER);
+    await turn();
+    assert.deepEqual(started, ['a', 'b']);
+    await end('a');
+    await end('b');
+    await done;
+  });
+
   it('starts nothing more when it is told to stop, and waits for what runs', async () => {
     const { started, task, end } = stage();
     let stop = false;

@@ -49,9 +49,13 @@ export function loseAnswers(client: string): void {
  */
 export async function restartWithoutAnswers(client: string): Promise<void> {
   stopServer();
-  await until(() => !hasConnections(client), 'the server has given up what it could not deliver', 60_000);
-  command('tc', 'qdisc', 'del', 'dev', `server-${client}`, 'clsact');
-  startServer();
+  try {
+    await until(() => !hasConnections(client), 'the server has given up what it could not deliver', 60_000);
+  } finally {
+    // Also after a failure: a client without answers, or without a server, is one whose processes cannot be ended.
+    command('tc', 'qdisc', 'del', 'dev', `server-${client}`, 'clsact');
+    startServer();
+  }
 }
 
 /**
@@ -90,11 +94,17 @@ function setClock(ms: number): void {
 
 const NFS_PORT = ':0801';
 
-/** Whether the server's side still has TCP connections to a client: the lines of /proc/net/tcp have local and remote address in hexadecimal, the lowest byte first. */
+/** One that has ended, and is remembered for a minute: nothing of it is undelivered. */
+const TIME_WAIT = '06';
+
+/**
+ * Whether the server's side still has TCP connections to a client: the lines of /proc/net/tcp have local and remote address in hexadecimal, the lowest
+ * byte first, and the state.
+ */
 function hasConnections(client: string): boolean {
   const address = Buffer.from(clientAddress(client).split('.').map(Number).reverse()).toString('hex').toUpperCase();
   return readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((line) => line.trim().split(/\s+/u))
-    .some(([, local = '', remote = '']) => local.endsWith(NFS_PORT) && remote.startsWith(address));
+    .some(([, local = '', remote = '', state]) => local.endsWith(NFS_PORT) && remote.startsWith(address) && state !== TIME_WAIT);
 }

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { statFresh, writeFileAtomic } from '../../src/atomic/index.ts';
+import { fileSystemTime } from '../../src/atomic/sweep.ts';
 import { ProviderCache } from '../../src/index.ts';
 import { acquireLock, probeLocking } from '../../src/lock/index.ts';
 import { openCache, THING, THING_PATH, withRegistry } from '../cache/support.ts';
+import { until } from '../lock/fixtures/until.ts';
 import { createClient, mountAs } from './client.ts';
 import { theLab, withoutFaults, withSharedDirectory } from './lab.ts';
 import { mountWithoutLocks, startOldServer } from './old-server.ts';
@@ -204,9 +206,14 @@ describe('a mount that keeps its locks on this host: NFSv3 with nolock', { skip:
     assert.equal((await probeLocking(other)).kernel, 'host');
   });
 
-  it('has fresh look-ups all the same, where plain stat misses', async (t) => {
-    assert.equal(await seesAtOnce(await withDirectory(t, 'vers=3,nolock'), freshly), true);
-    assert.equal(await seesAtOnce(await withDirectory(t, 'vers=3,nolock'), plainly), false);
+  // NFSv3 knows a directory by its times alone, so what is published within the tick of the last change may be missed (ctime-server.nfs.ts).
+  it('has fresh look-ups all the same from the next tick on, where plain stat misses', async (t) => {
+    for (const [look, seen] of [[freshly, true], [plainly, false]] as const) {
+      const shared = await withDirectory(t, 'vers=3,nolock');
+      const { mtimeNs } = await stat(shared.a, { bigint: true });
+      await until(async () => (await fileSystemTime(theLab().a)) > mtimeNs, 'the server’s clock ticks');
+      assert.equal(await seesAtOnce(shared, look), seen);
+    }
   });
 
   it('gives no lock that others have to see, only one for this host, or a lease', async (t) => {
