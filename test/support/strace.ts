@@ -19,14 +19,33 @@ export function traceProgram(program: URL, args: readonly string[], kinds: strin
   const directory = mkdtempSync(join(tmpdir(), 'rwx-cache-test-'));
   try {
     const log = join(directory, 'log');
-    // One pool thread, so that no call is split into an unfinished and a resumed line.
+    // One pool thread, so that the library's calls come one after the other.
     const ran = spawnSync('strace', ['-f', '-y', '-s', '300', '-o', log, '-e', `trace=${kinds}`, process.execPath, fileURLToPath(program), ...args], {
       env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
       encoding: 'utf8',
     });
     if (ran.status !== 0) throw new Error(`${program.pathname} failed: ${ran.stderr}`);
-    return readFileSync(log, 'utf8').split('\n');
+    return joined(readFileSync(log, 'utf8').split('\n'));
   } finally {
     rmSync(directory, { recursive: true });
   }
+}
+
+/** A call that another thread's came between stands on two lines; it is one, in the place where it began. */
+function joined(lines: readonly string[]): string[] {
+  const whole: string[] = [];
+  const open = new Map<string, number>();
+  for (const line of lines) {
+    const [, pid = '', rest] = /^(\d+) +<\.\.\. \w+ resumed>(.*)$/u.exec(line) ?? [];
+    const at = open.get(pid);
+    if (rest !== undefined && at !== undefined) {
+      whole[at] += rest;
+      open.delete(pid);
+      continue;
+    }
+    const begun = /^(\d+) .*?(?= *<unfinished \.\.\.>$)/u.exec(line);
+    if (begun !== null) open.set(begun[1] ?? '', whole.length);
+    whole.push(begun?.[0] ?? line);
+  }
+  return whole;
 }
