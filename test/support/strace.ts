@@ -39,7 +39,7 @@ function joined(lines: readonly string[]): string[] {
     const [, pid = '', rest] = /^(\d+) +<\.\.\. \w+ resumed>(.*)$/u.exec(line) ?? [];
     const at = open.get(pid);
     if (rest !== undefined && at !== undefined) {
-      whole[at] += rest;
+      whole[at] = `${whole[at] ?? ''}${rest}`;
       open.delete(pid);
       continue;
     }
