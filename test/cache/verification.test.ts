@@ -7,6 +7,7 @@ import { hashDirectory } from '../../src/verify/index.ts';
 import { DEFAULT_REGISTRY_HOST } from '../../src/layout/index.ts';
 import { satisfiesRules, verificationRules } from '../../src/cache/verification-policy.ts';
 import type { Provenance } from '../../src/index.ts';
+import { until } from '../lock/fixtures/until.ts';
 import { HOST, leftovers, openCache, THING, withCache } from './support.ts';
 
 describe('the signature policy', () => {
@@ -86,9 +87,16 @@ describe('expected hashes', () => {
   it('hold on a hit and on a joined call', async (t) => {
     const { cache, registry } = await withCache(t);
     const wrong = { expectedHashes: ['h1:AAAA', `zh:${'0'.repeat(64)}`] };
-    const [good, bad] = await Promise.allSettled([cache.ensure(THING), cache.ensure(THING, wrong)]);
-    assert.equal(good.status, 'fulfilled');
-    assert.ok(bad.status === 'rejected' && (bad.reason as { code: string }).code === 'ERR_HASH_MISMATCH');
+    let serve: () => void = () => undefined;
+    registry.faults.inject({ on: 'zip', until: new Promise<void>((resolve) => (serve = resolve)) });
+    const good = cache.ensure(THING);
+    await until(() => registry.count('zip') === 1, 'the first call downloads');
+    let waits = false;
+    const bad = assert.rejects(cache.ensure(THING, { ...wrong, onProgress: ({ phase }) => (waits ||= phase === 'waiting') }), { code: 'ERR_HASH_MISMATCH' });
+    await until(() => waits, 'the second call waits for it');
+    serve();
+    await good;
+    await bad;
     await assert.rejects(cache.ensure(THING, wrong), { code: 'ERR_HASH_MISMATCH', expected: wrong.expectedHashes });
     assert.equal(registry.count('zip'), 1);
   });
