@@ -21,7 +21,9 @@ const MACHINES = 2;
 /** Two machines on two cores that do nothing else take a third of it. */
 const SECONDS = 1200;
 /** So that the machines end together; the rest takes less than a minute each. */
-const LONGEST_FIRST = ['main-job', 'publish', 'errors', 'loss', 'stale-hits', 'look-ups', 'mount-options', 'lease', 'kernel-locks'];
+// `retransmission` comes second, so that it has a fresh machine: behind other files it has stood still for ever in three whole runs of five, and never alone. Not cured, and the
+// reason not known.
+const LONGEST_FIRST = ['main-job', 'retransmission', 'publish', 'errors', 'loss', 'stale-hits', 'look-ups', 'mount-options', 'lease', 'kernel-locks'];
 const SUFFIX = '.nfs.js';
 
 /** Runs the suite once: takes files from the queue until there are none, prints, and answers an exit code. */
